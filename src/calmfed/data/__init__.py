@@ -1,0 +1,1 @@
+"""Data sets by name, and who holds what of them."""
