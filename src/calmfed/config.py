@@ -1,0 +1,212 @@
+"""Everything that decides a federation's result, as one frozen dataclass; and reading it.
+
+pydantic only parses files and flags into it. What is not here (how many worker processes, where
+files go) must not change a result.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from calmfed import presets
+from calmfed.errors import UserError, nearest
+from calmfed.lesson import Recipe
+from calmfed.methods import MethodSetup, set_up
+
+
+@dataclass(frozen=True)
+class Config:
+    """One federation. The defaults are the protocol at full scale (docs/reference/config.md).
+
+    Attributes:
+        data: A data set's name, or ``npz:PATH``.
+        train_samples: At most so many training samples, drawn stratified; None takes all.
+        shrink: Each side divided by this, by the means of squares.
+        clients: N, how many there are.
+        active: K, how many take part in a round; at most N.
+        rounds: R.
+        partition: ``"dirichlet"``, ``"iid"`` or ``"shards"``.
+        dirichlet_alpha: Concentration of the Dirichlet partition.
+        classes_per_client: Classes a client holds under ``"shards"``.
+        min_samples: The least samples a client holds.
+        val_fraction: Of a client's samples, set aside for its own validation.
+        models: Architectures, given to the clients in turn.
+        width: Factor on their channels.
+        method: ``NAME[:VARIANT][,key=value ...]``.
+        epochs, batch, lr, momentum, weight_decay, augment, teacher_batch: See `Recipe`.
+        ce: ``"plain"`` or ``"prior"``; None is what the method prefers.
+        kd_weight: alpha of Eq. 10; None is what the method prefers.
+        adopt_tolerance: See `Client`.
+        eval_every: Rounds between two measurements of global accuracy.
+        eval_samples: Of the test set, in those measurements; at the end it is all of it.
+        seed: Of every random stream.
+        threads: torch's threads in each process; they change the last bits.
+    """
+
+    data: str = "digits"
+    train_samples: int | None = None
+    shrink: int = 1
+    clients: int = 50
+    active: int = 10
+    rounds: int = 300
+    partition: str = "dirichlet"
+    dirichlet_alpha: float = 0.3
+    classes_per_client: int = 2
+    min_samples: int = 10
+    val_fraction: float = 0.1
+    models: tuple[str, ...] = ("resnet18", "resnet18_half", "cnn6")
+    width: float = 1.0
+    method: str = "calm"
+    epochs: int = 5
+    batch: int = 64
+    lr: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    ce: str | None = None
+    kd_weight: float | None = None
+    augment: str = "none"
+    adopt_tolerance: float = 0.5
+    eval_every: int = 10
+    eval_samples: int = 2000
+    seed: int = 0
+    threads: int = 1
+    teacher_batch: int = 512
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UserError(f"{name} must be at least {least}, got {value}")
+        if self.active > self.clients:
+            raise UserError(
+                f"active must be at most the number of clients {self.clients}, got {self.active}"
+            )
+        if not self.models:
+            raise UserError("models must name at least one architecture")
+        if not 0 <= self.adopt_tolerance <= 1:
+            raise UserError(f"adopt_tolerance must lie in [0, 1], got {self.adopt_tolerance}")
+
+    def method_setup(self) -> MethodSetup:
+        """The method, set up."""
+        return set_up(self.method)
+
+    def recipe(self) -> Recipe:
+        """How students train: the general settings, the method's, and what was asked of either."""
+        setup = self.method_setup()
+        general = {f.name: getattr(self, f.name) for f in fields(Recipe)}
+        preferred = {
+            key: value
+            for key, value in setup.recipe.items()
+            if key in setup.asked or general[key] is None
+        }
+        chosen = {key: value for key, value in general.items() if value is not None}
+        try:
+            return Recipe(**{**chosen, **preferred})
+        except UserError:
+            raise
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
+    def identity(self) -> str:
+        """A short name for exactly this configuration: runs of one identity have one result."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+_LEAST = {
+    "train_samples": 1,
+    "shrink": 1,
+    "clients": 1,
+    "active": 1,
+    "rounds": 1,
+    "classes_per_client": 1,
+    "min_samples": 3,
+    "eval_every": 1,
+    "eval_samples": 1,
+    "seed": 0,
+    "threads": 1,
+}
+
+_CONFIG: TypeAdapter[Config] = TypeAdapter(Config)
+KEYS = tuple(f.name for f in fields(Config))
+
+
+def parse(settings: Mapping[str, Any]) -> Config:
+    """Settings by key as a `Config`; a text value is read as the key's type.
+
+    A table ``only`` in the settings holds, by data set, what differs for that data set; keys that
+    stand beside it win over it only if they come from a later layer (see `layered`).
+    """
+    check_keys(settings)
+    values = dict(settings)
+    if isinstance(models := values.get("models"), str):
+        values["models"] = [name.strip() for name in models.strip("[]").split(",")]
+    try:
+        return _CONFIG.validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if isinstance(cause := first.get("ctx", {}).get("error"), UserError):
+            raise cause from None
+        key = ".".join(str(part) for part in first["loc"]) or "config"
+        raise UserError(f"{key}: {first['msg'].lower()}, got {first['input']!r}") from None
+
+
+def check_keys(settings: Mapping[str, Any]) -> None:
+    """Raise a `UserError` with the nearest right key for one that does not exist."""
+    for key in settings:
+        if key not in KEYS:
+            hint = nearest(key, KEYS)
+            if key in ("temperature", "tau", "sigma", "eta", "floor", "kappa", "merge", "abroad"):
+                hint = f"it is a setting of a method: write for example method='calm,{key}=...'"
+            raise UserError(f"unknown setting {key!r}: {hint}")
+
+
+def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay settings over each other, the later over the earlier.
+
+    A layer may have a table ``only`` with settings for single data sets. Which data set it is
+    all layers decide together; the table's settings count as part of their own layer.
+    """
+    data = next((layer["data"] for layer in reversed(layers) if "data" in layer), Config.data)
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        plain = {key: value for key, value in layer.items() if key != "only"}
+        special = layer.get("only", {}).get(str(data), {})
+        check_keys(plain)
+        check_keys(special)
+        merged |= plain | special
+    return merged
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as a dictionary, or a `UserError` that names it."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}") from None
+
+
+def read_value(text: str) -> Any:
+    """The value behind ``--set key=``: as TOML writes it, else the text itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def preset_settings(name: str) -> dict[str, Any]:
+    """The settings of a preset for one federation."""
+    found = presets.load(name)
+    if presets.is_study(found):
+        raise UserError(f"preset {name!r} is a study: start it with `calmfed study {name}`")
+    return {key: value for key, value in found.items() if key != "summary"}

@@ -1,0 +1,199 @@
+"""Who holds what: the training samples dealt out to clients, and each client's validation split."""
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calmfed.errors import UserError, nearest
+
+Indices = NDArray[np.int64]
+
+KINDS = ("dirichlet", "iid", "shards")
+
+
+def partition(
+    labels: NDArray[np.int64],
+    clients: int,
+    rng: np.random.Generator,
+    *,
+    kind: str = "dirichlet",
+    dirichlet_alpha: float = 0.3,
+    classes_per_client: int = 2,
+    min_samples: int = 10,
+) -> list[Indices]:
+    """Deal samples out to clients; each sample goes to exactly one.
+
+    Args:
+        labels: Class of each sample, [n].
+        clients: How many clients there are.
+        rng: Where the draw comes from.
+        kind: ``"dirichlet"``: each class is split over the clients in proportions drawn from a
+            Dirichlet distribution. ``"iid"``: a random deal into equal parts. ``"shards"``: each
+            client holds ``classes_per_client`` classes, each class split evenly over its holders.
+        dirichlet_alpha: Concentration; smaller is more skewed.
+        classes_per_client: For ``"shards"``.
+        min_samples: No client ends with fewer (see `repair`).
+
+    Returns:
+        The sorted indices of each client's samples.
+
+    >>> deal = partition(np.arange(100) % 10, 4, np.random.default_rng(0))
+    >>> [len(d) for d in deal], sum(len(d) for d in deal)
+    ([29, 16, 21, 34], 100)
+    """
+    if clients < 1:
+        raise UserError(f"clients must be at least 1, got {clients}")
+    if clients * min_samples > len(labels):
+        raise UserError(
+            f"{clients} clients with at least {min_samples} samples each need "
+            f"{clients * min_samples} training samples, but there are {len(labels)}"
+        )
+    deals: dict[str, Callable[[], list[list[Indices]]]] = {
+        "dirichlet": lambda: _dirichlet(labels, clients, rng, dirichlet_alpha),
+        "iid": lambda: _iid(labels, clients, rng),
+        "shards": lambda: _shards(labels, clients, rng, classes_per_client),
+    }
+    if kind not in deals:
+        raise UserError(f"unknown partition {kind!r}: {nearest(kind, deals)}")
+    held = deals[kind]()
+    repair(held, min_samples)
+    return [np.sort(np.concatenate(by_class)) for by_class in held]
+
+
+def repair(held: list[list[Indices]], min_samples: int) -> None:
+    """Bring every client up to the minimum by moving samples, in place.
+
+    The rule: while a client is short, look at the classes that it already holds and at the
+    clients that can spare samples (those above the minimum). The one that holds most of such a
+    class gives: at most what is missing, at most what it can spare, and at most half of what it
+    has of that class (at least one). Only where nobody can spare a class that the client holds,
+    or it holds none, may it be any class. Ties go to the earlier client and class, so the outcome
+    is fixed. The skew stays: a poor client gets more of what it has.
+
+    Args:
+        held: Per client and class, the indices it holds.
+        min_samples: The minimum; clients times it must not exceed the number of samples.
+    """
+    counts = np.array([[len(indices) for indices in by_class] for by_class in held])
+    totals = counts.sum(axis=1)
+    for client in np.flatnonzero(totals < min_samples):
+        while totals[client] < min_samples:
+            able = totals > min_samples  # never the client itself, which is short
+            offers = np.where(able[:, None], counts, 0)
+            wanted = np.where(counts[client] > 0, offers, 0)
+            if not wanted.any():
+                wanted = offers
+            giver, label = np.unravel_index(wanted.argmax(), wanted.shape)
+            moved = min(
+                min_samples - totals[client],
+                totals[giver] - min_samples,
+                max(1, counts[giver, label] // 2),
+            )
+            given = held[giver][label]
+            held[giver][label] = given[:-moved]
+            held[client][label] = np.concatenate([held[client][label], given[-moved:]])
+            for who, change in ((giver, -moved), (client, moved)):
+                counts[who, label] += change
+                totals[who] += change
+
+
+def validation_split(
+    labels: NDArray[np.int64], rng: np.random.Generator, fraction: float
+) -> tuple[Indices, Indices]:
+    """Split a client's samples into training and validation, stratified by class.
+
+    The validation part holds ``fraction`` of the samples, rounded, at least one, each class by
+    its largest remainder. The last training sample of a class is taken only where no class has
+    two, and at least two samples stay for training.
+
+    Args:
+        labels: Class of each of the client's samples, [n].
+        rng: Where the draw comes from.
+        fraction: Of the samples, above zero and below one.
+
+    Returns:
+        Positions of the training and of the validation samples, each sorted.
+    """
+    n = len(labels)
+    if n < 3:
+        raise UserError(f"a client needs at least 3 samples to set one aside, got {n}")
+    if not 0 < fraction < 1:
+        raise UserError(f"val_fraction must lie between 0 and 1, got {fraction}")
+    size = min(max(1, round(fraction * n)), n - 2)
+    counts = np.bincount(labels)
+    ideal = counts * (size / n)
+    taken = np.minimum(np.floor(ideal).astype(np.int64), np.maximum(counts - 1, 0))
+    remainder = ideal - taken
+    while taken.sum() < size:
+        spare = counts - taken
+        can = spare > 1 if (spare > 1).any() else spare > 0
+        label = np.where(can, remainder, -np.inf).argmax()
+        taken[label] += 1
+        remainder[label] -= 1
+    order = rng.permutation(n)
+    validation = np.sort(
+        np.concatenate([order[labels[order] == label][:k] for label, k in enumerate(taken)])
+    )
+    return np.setdiff1d(np.arange(n), validation), validation
+
+
+def digest(parts: list[Indices]) -> str:
+    """The sha256 of a partition: of every client's sorted indices, in order."""
+    hasher = hashlib.sha256()
+    for indices in parts:
+        hasher.update(len(indices).to_bytes(8, "little"))
+        hasher.update(indices.astype("<i8").tobytes())
+    return hasher.hexdigest()
+
+
+def _dirichlet(
+    labels: NDArray[np.int64], clients: int, rng: np.random.Generator, alpha: float
+) -> list[list[Indices]]:
+    if not 0 < alpha < np.inf:
+        raise UserError(f"dirichlet_alpha must be above zero and finite, got {alpha}")
+    held: list[list[Indices]] = [[] for _ in range(clients)]
+    for label in range(_classes(labels)):
+        mine = rng.permutation(np.flatnonzero(labels == label))
+        shares = rng.dirichlet(np.full(clients, alpha))
+        cuts = np.round(np.cumsum(shares)[:-1] * len(mine)).astype(np.int64)
+        for client, part in enumerate(np.split(mine, cuts)):
+            held[client].append(part)
+    return held
+
+
+def _iid(
+    labels: NDArray[np.int64], clients: int, rng: np.random.Generator
+) -> list[list[Indices]]:
+    parts = np.array_split(rng.permutation(len(labels)), clients)
+    return [[part[labels[part] == label] for label in range(_classes(labels))] for part in parts]
+
+
+def _shards(
+    labels: NDArray[np.int64], clients: int, rng: np.random.Generator, per_client: int
+) -> list[list[Indices]]:
+    classes = _classes(labels)
+    if not 1 <= per_client <= classes:
+        raise UserError(f"classes_per_client must lie in 1..{classes}, got {per_client}")
+    if clients * per_client < classes:
+        raise UserError(
+            f"{clients} clients with {per_client} classes each cannot hold all {classes} classes"
+        )
+    # Each client takes the classes that are held least so far, ties at random: so the classes
+    # are spread evenly and none is left out.
+    holders: list[list[int]] = [[] for _ in range(classes)]
+    for client in range(clients):
+        counts = np.array([len(h) for h in holders])
+        for label in np.lexsort((rng.random(classes), counts))[:per_client]:
+            holders[label].append(client)
+    held = [[np.empty(0, np.int64) for _ in range(classes)] for _ in range(clients)]
+    for label, of_label in enumerate(holders):
+        mine = rng.permutation(np.flatnonzero(labels == label))
+        for client, part in zip(of_label, np.array_split(mine, len(of_label)), strict=True):
+            held[client][label] = part
+    return held
+
+
+def _classes(labels: NDArray[np.int64]) -> int:
+    return int(labels.max()) + 1

@@ -1,0 +1,224 @@
+"""A lesson: whose model studies, on whose samples, judged by which teachers; and carrying it out.
+
+`carry_out` is *view -> judge -> study*. It is the only place where a model is trained, in the
+simulator and in the node alike.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from calmfed import checks
+from calmfed.data.views import Samples, View, check_augmentation, lay_out
+from calmfed.errors import UserError, nearest
+from calmfed.loss import objective
+from calmfed.rules import Judgement, Rule
+from calmfed.snapshot import State, state_of
+from calmfed.streams import Stream
+from calmfed.workshop import Teacher
+
+CROSS_ENTROPIES = ("plain", "prior")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a student trains.
+
+    Attributes:
+        epochs: Passes over the host's samples.
+        batch: Samples a step.
+        lr: Learning rate of SGD; its state is fresh in each lesson.
+        momentum: Of SGD.
+        weight_decay: Of SGD.
+        kd_weight: alpha of Eq. 2 and 10, the share of the teachers.
+        ce: ``"plain"`` cross-entropy, or ``"prior"``: on logits plus the log label frequencies
+            of the host's training samples.
+        augment: ``"none"``, ``"crop"`` or ``"crop_flip"``.
+        teacher_batch: Samples that a teacher predicts at once.
+    """
+
+    epochs: int = 5
+    batch: int = 64
+    lr: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    kd_weight: float = 0.7
+    ce: str = "plain"
+    augment: str = "none"
+    teacher_batch: int = 512
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "teacher_batch"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("lr", "momentum", "weight_decay"):
+            checks.at_least_zero(name, getattr(self, name))
+        checks.fraction("kd_weight", self.kd_weight)
+        if self.ce not in CROSS_ENTROPIES:
+            raise UserError(f"unknown ce {self.ce!r}: {nearest(self.ce, CROSS_ENTROPIES)}")
+        check_augmentation(self.augment)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson as plain data; who carries it out needs nothing else but the models and samples.
+
+    Attributes:
+        student: Whose model studies.
+        host: On whose samples.
+        teachers: Whose snapshots judge, sorted by name; none means labels alone.
+        rule: How their predictions become target and trust; None without teachers.
+        recipe: How the student trains.
+        stream: Where order, augmentation and dropout are drawn from.
+    """
+
+    student: str
+    host: str
+    teachers: tuple[str, ...]
+    rule: Rule | None
+    recipe: Recipe
+    stream: Stream
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the student studies its owner's samples."""
+        return self.student == self.host
+
+
+@dataclass(frozen=True)
+class TrustRecord:
+    """What a rule thought of each of the host's samples, [n] each, as first shown.
+
+    Attributes:
+        trust: lambda.
+        disagreement_trust: lambda_dis; equal to lambda for rules without gates.
+        label_trust: g; one for rules without gates.
+        mass: The target's mass on the true label.
+        label: The true label.
+        right: Whether the target's largest entry is the true label.
+    """
+
+    trust: NDArray[np.float32]
+    disagreement_trust: NDArray[np.float32]
+    label_trust: NDArray[np.float32]
+    mass: NDArray[np.float32]
+    label: NDArray[np.int64]
+    right: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What comes out of a lesson, besides the trained student.
+
+    Attributes:
+        state: The student's state after it.
+        samples_studied: Forward and backward passes of the student.
+        teacher_passes: Forward passes of teachers, one a teacher and sample.
+        trust: What the rule thought; None without teachers.
+    """
+
+    state: State
+    samples_studied: int
+    teacher_passes: int
+    trust: TrustRecord | None
+
+
+def carry_out(
+    lesson: Lesson, student: nn.Module, samples: Samples, teachers: Iterable[Teacher]
+) -> Outcome:
+    """Carry out a lesson at its host: view, judge, study.
+
+    Args:
+        lesson: What to do.
+        student: The student's model; it is trained in place.
+        samples: The host's training samples.
+        teachers: The teachers' models in evaluation mode, in the order of ``lesson.teachers``;
+            each is used up before the next is asked for.
+    """
+    recipe = lesson.recipe
+    height, width = samples.x.shape[2:]
+    view = lay_out(
+        len(samples), recipe.epochs, recipe.augment, (height, width), lesson.stream.generator()
+    )
+    judgement = trust = None
+    judged = 0
+    if lesson.teachers and lesson.rule is not None:
+        judgement, trust, judged = judge(lesson.rule, teachers, samples, view, recipe.teacher_batch)
+    with lesson.stream.torch_generator():
+        study(student, samples, view, judgement, recipe)
+    return Outcome(state_of(student), len(view), judged * len(lesson.teachers), trust)
+
+
+def judge(
+    rule: Rule, teachers: Iterable[Teacher], samples: Samples, view: View, batch: int
+) -> tuple[Judgement, TrustRecord, int]:
+    """Let the teachers predict on the stream and the rule judge them.
+
+    Where nothing is augmented all passes show the same samples: each is judged once.
+
+    Returns:
+        The judgement, by place in the stream if the view is augmented, else by sample; the record
+        of the first pass; and the number of samples judged.
+    """
+    shown = view if view.augmented else _once(view)
+    chunks = [slice(i, min(i + batch, len(shown))) for i in range(0, len(shown), batch)]
+    with torch.no_grad():
+        logits = torch.stack(
+            [torch.cat([teacher(shown.show(samples.x, c)) for c in chunks]) for teacher in teachers]
+        )
+    labels = samples.y[torch.from_numpy(shown.order)]
+    judgement = rule(logits, labels)
+    return judgement, _record(judgement, labels, len(samples)), len(shown)
+
+
+def study(
+    student: nn.Module,
+    samples: Samples,
+    view: View,
+    judgement: Judgement | None,
+    recipe: Recipe,
+) -> None:
+    """Train the student on the stream against labels, targets and trusts (Eq. 10), in place."""
+    log_prior = samples.log_frequencies() if recipe.ce == "prior" else None
+    optimiser = torch.optim.SGD(
+        student.parameters(),
+        lr=recipe.lr,
+        momentum=recipe.momentum,
+        weight_decay=recipe.weight_decay,
+    )
+    order = torch.from_numpy(view.order)
+    student.train()
+    for span in view.batches(recipe.batch):
+        chosen = order[span]
+        logits = student(view.show(samples.x, span))
+        part = None
+        if judgement is not None:
+            part = judgement[span if view.augmented else chosen]
+        loss = objective(logits, samples.y[chosen], part, recipe.kd_weight, log_prior)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        optimiser.step()
+    optimiser.zero_grad()  # a model at rest holds no gradients
+
+
+def _once(view: View) -> View:
+    return View(np.arange(view.epoch), None, None, view.epoch)
+
+
+def _record(judgement: Judgement, labels: Tensor, n: int) -> TrustRecord:
+    """The first n places of the stream, as numbers to keep."""
+    target, labels = judgement.target[:n], labels[:n]
+    trust = judgement.trust[:n]
+    by_disagreement, by_label = judgement.disagreement_trust, judgement.label_trust
+    return TrustRecord(
+        trust=trust.numpy(),
+        disagreement_trust=(trust if by_disagreement is None else by_disagreement[:n]).numpy(),
+        label_trust=(torch.ones_like(trust) if by_label is None else by_label[:n]).numpy(),
+        mass=target.gather(1, labels[:, None])[:, 0].numpy(),
+        label=labels.numpy(),
+        right=(target.argmax(dim=1) == labels).numpy(),
+    )

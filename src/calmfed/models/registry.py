@@ -1,0 +1,99 @@
+"""Architectures by name: the names that a configuration uses and that a peer may send."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from torch import nn
+
+from calmfed.errors import UserError, nearest
+
+Factory = Callable[[int, int, float], nn.Module]
+"""Builds a model from (channels, classes, width), its weights drawn from torch's generator."""
+
+F = TypeVar("F", bound=Factory)
+
+_FACTORIES: dict[str, Factory] = {}
+_BUILT_IN = ("resnet", "cnn")
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """Which architecture, and its arguments; everything but the weights.
+
+    Attributes:
+        name: Its registered name.
+        channels: Of the input.
+        classes: Of the output.
+        width: Factor on the number of channels inside.
+    """
+
+    name: str
+    channels: int = 3
+    classes: int = 10
+    width: float = 1.0
+
+    def build(self) -> nn.Module:
+        """A new model, its weights drawn from torch's global generator."""
+        return create(self.name, self.channels, self.classes, self.width)
+
+
+def register_model(name: str) -> Callable[[F], F]:
+    """Register a function or class called as ``(channels, classes, width)`` under a name.
+
+    Everything that such a model learns must be in its ``state_dict``: between lessons only that
+    is kept. Its forward pass takes [B, channels, H, W] and gives logits [B, classes].
+    """
+
+    def register(factory: F) -> F:
+        known = _FACTORIES.get(name)
+        if known is not None and known.__qualname__ != factory.__qualname__:
+            raise UserError(f"there is a model {name!r} already: {known.__qualname__}")
+        _FACTORIES[name] = factory
+        return factory
+
+    return register
+
+
+def names() -> list[str]:
+    """All registered architectures."""
+    _load_built_in()
+    return sorted(_FACTORIES)
+
+
+def check_name(name: str) -> None:
+    """Raise a `UserError` with the nearest right name for one that is not registered."""
+    _load_built_in()
+    if name not in _FACTORIES:
+        raise UserError(f"unknown model {name!r}: {nearest(name, _FACTORIES)}")
+
+
+def create(name: str, channels: int = 3, classes: int = 10, width: float = 1.0) -> nn.Module:
+    """Build a registered architecture.
+
+    Args:
+        name: One of `names`.
+        channels: Input channels, at least 1.
+        classes: Output logits, at least 2.
+        width: Factor on the channels inside, above zero.
+    """
+    check_name(name)
+    if channels < 1:
+        raise UserError(f"channels must be at least 1, got {channels}")
+    if classes < 2:
+        raise UserError(f"classes must be at least 2, got {classes}")
+    if not 0 < width < float("inf"):
+        raise UserError(f"width must be above zero, got {width}")
+    return _FACTORIES[name](channels, classes, width)
+
+
+def own_factories() -> dict[str, Factory]:
+    """What users registered beside the built-in models; worker processes are handed these."""
+    _load_built_in()
+    return {n: f for n, f in _FACTORIES.items() if not f.__module__.startswith("calmfed.models.")}
+
+
+def _load_built_in() -> None:
+    for module in _BUILT_IN:
+        importlib.import_module(f"calmfed.models.{module}")
