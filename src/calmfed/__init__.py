@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Calm",
-    "Config",
     "ConfidenceWeighted",
+    "Config",
     "HardFilter",
     "Judgement",
     "Rule",

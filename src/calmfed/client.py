@@ -1,8 +1,9 @@
 """A client: its model's architecture, its samples, and what it lets into its model."""
 
+import math
 from dataclasses import dataclass
 
-import math
+from torch import Tensor
 from torch.nn import functional as F
 
 from calmfed.data.views import Samples
@@ -61,16 +62,16 @@ class Client:
     Attributes:
         name: Its name; teachers are stacked in the order of names.
         spec: Its architecture.
-        train: What its model may study.
-        validation: What it is checked on.
+        validation: The samples its model is checked on.
+        log_frequencies: Logarithms of the class frequencies in its training samples, [classes].
         tolerance: The largest drop of corrected validation accuracy it takes from a lesson
             abroad or a merge.
     """
 
     name: str
     spec: ModelSpec
-    train: Samples
     validation: Samples
+    log_frequencies: Tensor
     tolerance: float = ADOPT_TOLERANCE
 
     def check(self, state: State, workshop: Workshop, batch: int) -> Score:
@@ -78,7 +79,7 @@ class Client:
         model = workshop.teacher(self.spec, state)
         logits = predict(model, self.validation.x, batch)
         labels = self.validation.y
-        corrected = logits + self.train.log_frequencies()
+        corrected = logits + self.log_frequencies
         return Score(
             accuracy=(logits.argmax(dim=1) == labels).double().mean().item(),
             corrected=(corrected.argmax(dim=1) == labels).double().mean().item(),

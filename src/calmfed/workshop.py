@@ -34,7 +34,7 @@ class Workshop:
         if (spec, role) not in self._benches:
             with torch.random.fork_rng(devices=[]):  # these weights are overwritten below
                 model = spec.build()
-            self._benches[spec, role] = model.to(memory_format=torch.channels_last)
+            self._benches[spec, role] = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch types only the other overloads
         model = self._benches[spec, role]
         model.load_state_dict(state)
         return model

@@ -41,7 +41,7 @@ def partition(
 
     >>> deal = partition(np.arange(100) % 10, 4, np.random.default_rng(0))
     >>> [len(d) for d in deal], sum(len(d) for d in deal)
-    ([29, 16, 21, 34], 100)
+    ([19, 10, 32, 39], 100)
     """
     if clients < 1:
         raise UserError(f"clients must be at least 1, got {clients}")
@@ -123,20 +123,46 @@ def validation_split(
         raise UserError(f"val_fraction must lie between 0 and 1, got {fraction}")
     size = min(max(1, round(fraction * n)), n - 2)
     counts = np.bincount(labels)
-    ideal = counts * (size / n)
-    taken = np.minimum(np.floor(ideal).astype(np.int64), np.maximum(counts - 1, 0))
+    keep = 1 if np.maximum(counts - 1, 0).sum() >= size else 0
+    taken = allocate(counts, size, keep)
+    order = rng.permutation(n)
+    validation = _first_of_each_class(labels, order, taken)
+    return np.setdiff1d(np.arange(n), validation), validation
+
+
+def stratified(labels: NDArray[np.int64], size: int, rng: np.random.Generator) -> Indices:
+    """Draw ``size`` samples so that each class keeps its share; all of them if there are fewer."""
+    if size >= len(labels):
+        return np.arange(len(labels))
+    order = rng.permutation(len(labels))
+    return _first_of_each_class(labels, order, allocate(np.bincount(labels), size))
+
+
+def allocate(counts: NDArray[np.int64], size: int, keep: int = 0) -> NDArray[np.int64]:
+    """Split ``size`` over classes in proportion to their counts, by the largest remainder.
+
+    At least ``keep`` samples of each class that has any stay untaken.
+
+    >>> allocate(np.array([6, 3, 1]), 5).tolist()
+    [3, 2, 0]
+    """
+    room = np.maximum(counts - keep, 0)
+    ideal = counts * (size / counts.sum())
+    taken: Indices = np.minimum(np.floor(ideal).astype(np.int64), room)
     remainder = ideal - taken
     while taken.sum() < size:
-        spare = counts - taken
-        can = spare > 1 if (spare > 1).any() else spare > 0
-        label = np.where(can, remainder, -np.inf).argmax()
+        label = np.where(taken < room, remainder, -np.inf).argmax()
         taken[label] += 1
         remainder[label] -= 1
-    order = rng.permutation(n)
-    validation = np.sort(
+    return taken
+
+
+def _first_of_each_class(
+    labels: NDArray[np.int64], order: Indices, taken: NDArray[np.int64]
+) -> Indices:
+    return np.sort(
         np.concatenate([order[labels[order] == label][:k] for label, k in enumerate(taken)])
     )
-    return np.setdiff1d(np.arange(n), validation), validation
 
 
 def digest(parts: list[Indices]) -> str:
@@ -163,9 +189,7 @@ def _dirichlet(
     return held
 
 
-def _iid(
-    labels: NDArray[np.int64], clients: int, rng: np.random.Generator
-) -> list[list[Indices]]:
+def _iid(labels: NDArray[np.int64], clients: int, rng: np.random.Generator) -> list[list[Indices]]:
     parts = np.array_split(rng.permutation(len(labels)), clients)
     return [[part[labels[part] == label] for label in range(_classes(labels))] for part in parts]
 

@@ -1,0 +1,143 @@
+"""Resuming: one manifest says what is true after a round; whatever it does not name is swept.
+
+Its order makes a kill at any instant harmless: states are complete before the manifest names
+them, and the manifest takes its place by one rename.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from calmfed.client import Score
+from calmfed.errors import DataError
+from calmfed.simulate.store import StateRef, StateStore
+
+FORMAT = 1
+
+
+@dataclass
+class ClientState:
+    """Where a client stands.
+
+    Attributes:
+        last: Its model.
+        score: That model's score on its own validation split.
+        best: The model with the best score so far.
+        best_score: Its score.
+        best_round: The round that made it, 0 for the initial one.
+    """
+
+    last: StateRef
+    score: Score
+    best: StateRef
+    best_score: Score
+    best_round: int = 0
+
+
+@dataclass
+class Counters:
+    """The effort of a run so far.
+
+    Attributes:
+        lessons: Carried out.
+        samples_studied: Forward and backward passes of students.
+        teacher_passes: Forward passes of teachers.
+        bytes_moved: That a real exchange would move.
+        refusals: Outcomes and merges that owners did not adopt.
+    """
+
+    lessons: int = 0
+    samples_studied: int = 0
+    teacher_passes: int = 0
+    bytes_moved: int = 0
+    refusals: int = 0
+
+
+@dataclass
+class Progress:
+    """Everything a run is after some round.
+
+    Attributes:
+        round: The last finished round.
+        clients: Where each client stands.
+        counters: The effort so far.
+        events_bytes: Length of ``events.jsonl`` up to there.
+        seconds: Time spent so far, by what on; the one part that no two runs share.
+    """
+
+    round: int
+    clients: dict[str, ClientState]
+    counters: Counters
+    events_bytes: int
+    seconds: dict[str, float]
+
+    def refs(self) -> set[StateRef]:
+        """All states that are still of use."""
+        return {ref for c in self.clients.values() for ref in (c.last, c.best)}
+
+
+class Checkpoint:
+    """The folder ``checkpoint/`` of a run."""
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self.store = StateStore(folder)
+        self._manifest = folder / "manifest.json"
+        self._read_only = read_only
+        self._synced: set[StateRef] = set()
+
+    def commit(self, progress: Progress) -> None:
+        """Make a round the one that a resumed run goes on from."""
+        refs = progress.refs()
+        self.store.sync(refs - self._synced)
+        write_json(self._manifest, {"format": FORMAT, **asdict(progress)})
+        self._synced = refs
+        self.store.sweep(refs)
+
+    def load(self) -> Progress | None:
+        """Where an earlier run got to; None where there was none."""
+        if not self._manifest.exists():
+            return None
+        try:
+            told = json.loads(self._manifest.read_text(encoding="utf-8"))
+            if told.pop("format") != FORMAT:
+                raise DataError(f"{self._manifest} was written by another version of calmfed")
+            told["clients"] = {n: _client_state(c) for n, c in told["clients"].items()}
+            told["counters"] = Counters(**told["counters"])
+            progress = Progress(**told)
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{self._manifest} is damaged: {error}") from None
+        if not self._read_only:  # a reader checks what it reads, and leaves a live run's files be
+            self.store.verify(sorted(progress.refs(), key=lambda ref: ref.sha256))
+            self._synced = progress.refs()
+            self.store.sweep(self._synced)
+        return progress
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file so that there is either the old one or the whole new one, crash or not."""
+    beside = path.with_suffix(path.suffix + ".part")
+    with beside.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1, allow_nan=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _client_state(told: dict[str, Any]) -> ClientState:
+    return ClientState(
+        last=StateRef(**told["last"]),
+        score=Score(**told["score"]),
+        best=StateRef(**told["best"]),
+        best_score=Score(**told["best_score"]),
+        best_round=told["best_round"],
+    )

@@ -1,0 +1,140 @@
+"""What a run leaves behind, read back: figures and trained models."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from calmfed.config import Config, parse
+from calmfed.errors import DataError, UserError
+from calmfed.models import ModelSpec
+from calmfed.simulate.checkpoint import Checkpoint, ClientState
+from calmfed.simulate.record import Event, read_events
+
+
+@dataclass(frozen=True)
+class Result:
+    """The figures of a finished run.
+
+    Attributes:
+        told: The content of ``result.json``.
+        directory: Where the run is kept; None where it was not.
+    """
+
+    told: dict[str, Any]
+    directory: Path | None
+
+    @classmethod
+    def read(cls, folder: Path) -> "Result":
+        """Read ``result.json``."""
+        path = folder / "result.json"
+        try:
+            return cls(json.loads(path.read_text(encoding="utf-8")), folder)
+        except FileNotFoundError:
+            raise UserError(f"{folder} holds no finished run") from None
+        except ValueError:
+            raise DataError(f"{path} is damaged: it is not JSON") from None
+
+    @property
+    def accuracy(self) -> float:
+        """Global accuracy of the checkpoint that speaks for the method (``headline``)."""
+        return float(self.told[self.told["headline"]]["accuracy"])
+
+    @property
+    def last(self) -> float:
+        """Global accuracy of the last models."""
+        return float(self.told["last"]["accuracy"])
+
+    @property
+    def best(self) -> float:
+        """Global accuracy of the models that were best on their own validation splits."""
+        return float(self.told["best"]["accuracy"])
+
+
+@dataclass(frozen=True)
+class RunClient:
+    """A client of a run on disk, and its trained models."""
+
+    name: str
+    spec: ModelSpec
+    _state: ClientState
+    _checkpoint: Checkpoint
+
+    @property
+    def last(self) -> nn.Module:
+        """Its model after the last round, in evaluation mode."""
+        return self._model(which="last")
+
+    @property
+    def best(self) -> nn.Module:
+        """Its model of the round that was best on its own validation split."""
+        return self._model(which="best")
+
+    def _model(self, which: str) -> nn.Module:
+        model = self.spec.build()
+        ref = getattr(self._state, which)
+        self._checkpoint.store.verify([ref])
+        model.load_state_dict(self._checkpoint.store.get(ref))
+        return model.eval()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk, finished or not."""
+
+    directory: Path
+    config: Config
+
+    @property
+    def result(self) -> Result:
+        """Its result; a `UserError` if it is not finished."""
+        return Result.read(self.directory)
+
+    @property
+    def partition(self) -> dict[str, Any]:
+        """Who holds what, as ``partition.json`` tells it."""
+        told: dict[str, Any] = _read_json(self.directory / "partition.json")
+        return told
+
+    def events(self) -> list[Event]:
+        """All its events."""
+        return list(read_events(self.directory / "events.jsonl"))
+
+    def client(self, index: int) -> RunClient:
+        """A client by number, 0 for the first."""
+        checkpoint = Checkpoint(self.directory / "checkpoint", read_only=True)
+        progress = checkpoint.load()
+        if progress is None:
+            raise UserError(f"{self.directory} holds no checkpoint yet")
+        names = list(progress.clients)
+        if not 0 <= index < len(names):
+            raise UserError(f"there are clients 0..{len(names) - 1}, not {index}")
+        name, shape = names[index], self.partition
+        spec = ModelSpec(
+            shape["clients"][name]["architecture"],
+            shape["shape"][0],
+            len(shape["labels"]),
+            self.config.width,
+        )
+        return RunClient(name, spec, progress.clients[name], checkpoint)
+
+
+def load_run(directory: Path | str) -> Run:
+    """Open the directory of a run: ``load_run(d).client(3).best`` is a trained model."""
+    folder = Path(directory)
+    told = _read_json(folder / "config.json")
+    if "config" not in told:
+        raise DataError(f"{folder / 'config.json'} is not the configuration of a run")
+    return Run(folder, parse(told["config"]))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path.parent} holds no run: there is no {path.name}") from None
+    except ValueError:
+        raise DataError(f"{path} is damaged: it is not JSON") from None
+    return told

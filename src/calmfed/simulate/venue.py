@@ -1,0 +1,116 @@
+"""Where the work of a simulated federation is done, in whichever process: lessons, predictions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from calmfed.data.views import Samples
+from calmfed.lesson import Lesson, TrustRecord, carry_out
+from calmfed.models import ModelSpec
+from calmfed.simulate.federation import Federation
+from calmfed.simulate.store import StateRef, StateStore
+from calmfed.workshop import Workshop
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Venue:
+    """What a process needs to work: the federation, the store of states, a workshop."""
+
+    def __init__(self, federation: Federation, store: StateStore) -> None:
+        self.federation = federation
+        self.store = store
+        self.workshop = Workshop()
+        self._host: tuple[str, Samples] | None = None
+
+    def samples(self, host: str) -> Samples:
+        """The host's training samples; the last host's are kept at hand."""
+        if self._host is None or self._host[0] != host:
+            self._host = host, self.federation.samples(host)
+        return self._host[1]
+
+
+class Task(Protocol[T_co]):
+    """A piece of work as plain data, the same wherever it is done."""
+
+    @property
+    def cost(self) -> float:
+        """How long it takes compared with others; the longest are begun first."""
+        ...
+
+    def perform(self, venue: Venue) -> T_co:
+        """Do it."""
+        ...
+
+
+@dataclass(frozen=True)
+class LessonReport:
+    """What is told of a lesson: the stored outcome and the effort."""
+
+    state: StateRef
+    samples_studied: int
+    teacher_passes: int
+    trust: TrustRecord | None
+
+
+@dataclass(frozen=True)
+class LessonTask:
+    """Carry out a lesson on frozen states."""
+
+    lesson: Lesson
+    frozen: Mapping[str, StateRef]
+    samples: int
+
+    @property
+    def cost(self) -> float:
+        """Passes, weighed by the size of the models that make them."""
+        student = 3 * self.lesson.recipe.epochs * self.frozen[self.lesson.student].nbytes
+        teachers = sum(self.frozen[name].nbytes for name in self.lesson.teachers)
+        return self.samples * (student + teachers)
+
+    def perform(self, venue: Venue) -> LessonReport:
+        """Load the models, teach, store the outcome."""
+        specs, store = venue.federation.members.specs, venue.store
+        name = self.lesson.student
+        student = venue.workshop.student(specs[name], store.get(self.frozen[name]))
+        teachers = (
+            venue.workshop.teacher(specs[name], store.get(self.frozen[name]))
+            for name in self.lesson.teachers
+        )
+        outcome = carry_out(self.lesson, student, venue.samples(self.lesson.host), teachers)
+        return LessonReport(
+            store.put(outcome.state), outcome.samples_studied, outcome.teacher_passes, outcome.trust
+        )
+
+
+@dataclass(frozen=True)
+class PredictTask:
+    """Predict the test set, or its part for measurements on the way."""
+
+    spec: ModelSpec
+    state: StateRef
+    whole: bool
+
+    @property
+    def cost(self) -> float:
+        """Grows with the size of the model."""
+        return self.state.nbytes
+
+    def perform(self, venue: Venue) -> NDArray[np.float32]:
+        """Probabilities, [n, classes]."""
+        federation = venue.federation
+        model = venue.workshop.teacher(self.spec, venue.store.get(self.state))
+        part = federation.members.evaluation
+        n = len(federation.arrays.test_y) if self.whole else len(part)
+        batch = federation.config.teacher_batch
+        chunks = []
+        with torch.no_grad():
+            for start in range(0, n, batch):
+                span = slice(start, start + batch)
+                x = federation.arrays.test_x[span if self.whole else part[span]]
+                chunks.append(model(federation.members.normalisation(x)).softmax(dim=1))
+        return torch.cat(chunks).numpy()
