@@ -68,6 +68,19 @@ def test_progress_is_plain_lines_away_from_a_terminal(
     assert said.err.splitlines()[-1] == "fetching set.bin: 100 %"
 
 
+def test_progress_is_a_bar_on_a_terminal(
+    tmp_path: Path,
+    address: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    ensure(published(f"{address}/whole"), tmp_path)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "300.0/300.0 kB" in said.err
+
+
 def test_a_download_with_another_checksum_is_not_kept(tmp_path: Path, address: str) -> None:
     file = published(f"{address}/whole", b"something else")
     with pytest.raises(DataError, match=r"set\.bin: expected sha256:.*, found sha256:") as caught:

@@ -38,7 +38,7 @@ class FileState:
 
 @dataclass(frozen=True)
 class Description:
-    """One data set looked at closely; ``counts`` is empty while its files are not fetched.
+    """One data set looked at closely; what only the data tell is None while they are not here.
 
     Attributes:
         name: Its name.

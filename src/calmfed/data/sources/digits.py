@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calmfed.data.dataset import Dataset, Labels
+from calmfed.data.partition import allocate
 from calmfed.data.registry import register_dataset
 from calmfed.data.source import Source, spread
 
@@ -57,9 +58,6 @@ class Digits(Source):
 def stratified(y: Labels, wanted: int) -> NDArray[np.bool_]:
     """Choose ``wanted`` samples with the label frequencies of all, without any randomness.
 
-    Each class gets its share rounded down, and the largest remainders (the lower class of equals)
-    get what is then left.
-
     Args:
         y: Labels, [n].
         wanted: How many to choose, at most n.
@@ -67,12 +65,8 @@ def stratified(y: Labels, wanted: int) -> NDArray[np.bool_]:
     Returns:
         A mask over the samples, [n].
     """
-    counts = np.bincount(y)
-    quota, remainder = np.divmod(counts * wanted, len(y))
-    left = wanted - int(quota.sum())
-    quota[np.argsort(-remainder, kind="stable")[:left]] += 1
     chosen = np.zeros(len(y), dtype=np.bool_)
-    for label, take in enumerate(quota):
+    for label, take in enumerate(allocate(np.bincount(y), wanted)):
         members = np.flatnonzero(y == label)
         chosen[members[spread(len(members), int(take))]] = True
     return chosen

@@ -117,7 +117,7 @@ def choose(path: Path) -> Clips:
     """List the archive and decide which clip is for what.
 
     Public clips are taken from those in neither list, so that no voice of the test set is heard
-    in the public set; of each word every so-manieth in the order of names.
+    in the public set; of each word evenly spread over the order of names.
     """
     lists: dict[str, set[str]] = {"testing_list.txt": set(), "validation_list.txt": set()}
     seen = set()
