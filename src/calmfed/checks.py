@@ -57,8 +57,7 @@ def target(name: str, value: Tensor, like: Tensor | None = None) -> None:
         raise ValueError(f"{name} must be [samples, classes], got shape {_shape(value)}")
     if like is not None and value.shape != like.shape[1:]:
         raise ValueError(
-            f"{name} must be {_shape(like)[1:]} like the teachers' predictions, "
-            f"got {_shape(value)}"
+            f"{name} must be {_shape(like)[1:]} like the teachers' predictions, got {_shape(value)}"
         )
     _probabilities(name, value)
 
@@ -85,7 +84,7 @@ def labels(name: str, value: Tensor, samples: int, classes: int) -> None:
         return
     if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
         raise ValueError(f"{name} must be integer class indices, got {value.dtype}")
-    if samples and not (0 <= int(value.min()) and int(value.max()) < classes):
+    if samples and not (int(value.min()) >= 0 and int(value.max()) < classes):
         raise ValueError(
             f"{name} must lie in 0..{classes - 1}, got {int(value.min())}..{int(value.max())}"
         )

@@ -37,8 +37,10 @@ def decode(data: bytes, origin: str) -> State:
 def misfit(state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str | None:
     """Say why a state is not of the same architecture as one's own; None where it is."""
     if missing := sorted(own.keys() - state.keys()):
-        return f"lacks {missing[0]} and {len(missing) - 1} more" if missing[1:] else (
-            f"lacks {missing[0]}"
+        return (
+            f"lacks {missing[0]} and {len(missing) - 1} more"
+            if missing[1:]
+            else (f"lacks {missing[0]}")
         )
     if foreign := sorted(state.keys() - own.keys()):
         return f"has {foreign[0]}, which the architecture does not"
@@ -65,7 +67,7 @@ def average(states: list[State]) -> State:
     mean: State = {}
     for name, first in states[0].items():
         total = torch.stack([state[name].double() for state in states]).sum(dim=0) / len(states)
-        mean[name] = total.to(first.dtype) if first.is_floating_point() else (
-            total.round().to(first.dtype)
+        mean[name] = (
+            total.to(first.dtype) if first.is_floating_point() else (total.round().to(first.dtype))
         )
     return mean

@@ -77,8 +77,6 @@ def _check_part(name: str, part: str, x: Images, y: Labels, classes: int) -> Non
     if len(x) == 0:
         raise DataError(f"{name}: {part}_x holds no samples")
     if y.min() < 0 or y.max() >= classes:
-        raise DataError(
-            f"{name}: {part}_y must lie in 0..{classes - 1}, got {y.min()}..{y.max()}"
-        )
+        raise DataError(f"{name}: {part}_y must lie in 0..{classes - 1}, got {y.min()}..{y.max()}")
     if x.dtype == np.float32 and not np.isfinite(x).all():
         raise DataError(f"{name}: {part}_x holds values that are not finite")

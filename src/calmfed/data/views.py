@@ -161,9 +161,9 @@ def _shifted(last: Tensor, chosen: Tensor, shifts: Tensor) -> Tensor:
     height, width = last.shape[1:3]
     rows = torch.arange(height) - shifts[:, :1]  # [B, H]: the row that lands here
     columns = torch.arange(width) - shifts[:, 1:]
-    inside = ((rows >= 0) & (rows < height))[:, :, None] & (
-        (columns >= 0) & (columns < width)
-    )[:, None, :]
+    inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[
+        :, None, :
+    ]
     picked = last[
         chosen[:, None, None],
         rows.clamp(0, height - 1)[:, :, None],

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -14,8 +13,6 @@ from calmfed.models import ModelSpec
 from calmfed.simulate.federation import Federation
 from calmfed.simulate.store import StateRef, StateStore
 from calmfed.workshop import Workshop
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 class Venue:
@@ -32,19 +29,6 @@ class Venue:
         if self._host is None or self._host[0] != host:
             self._host = host, self.federation.samples(host)
         return self._host[1]
-
-
-class Task(Protocol[T_co]):
-    """A piece of work as plain data, the same wherever it is done."""
-
-    @property
-    def cost(self) -> float:
-        """How long it takes compared with others; the longest are begun first."""
-        ...
-
-    def perform(self, venue: Venue) -> T_co:
-        """Do it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -72,16 +56,16 @@ class LessonTask:
         teachers = sum(self.frozen[name].nbytes for name in self.lesson.teachers)
         return self.samples * (student + teachers)
 
-    def perform(self, venue: Venue) -> LessonReport:
+    def perform(self, context: Venue) -> LessonReport:
         """Load the models, teach, store the outcome."""
-        specs, store = venue.federation.members.specs, venue.store
+        specs, store, workshop = context.federation.members.specs, context.store, context.workshop
         name = self.lesson.student
-        student = venue.workshop.student(specs[name], store.get(self.frozen[name]))
+        student = workshop.student(specs[name], store.get(self.frozen[name]))
         teachers = (
-            venue.workshop.teacher(specs[name], store.get(self.frozen[name]))
+            workshop.teacher(specs[name], store.get(self.frozen[name]))
             for name in self.lesson.teachers
         )
-        outcome = carry_out(self.lesson, student, venue.samples(self.lesson.host), teachers)
+        outcome = carry_out(self.lesson, student, context.samples(self.lesson.host), teachers)
         return LessonReport(
             store.put(outcome.state), outcome.samples_studied, outcome.teacher_passes, outcome.trust
         )
@@ -100,10 +84,10 @@ class PredictTask:
         """Grows with the size of the model."""
         return self.state.nbytes
 
-    def perform(self, venue: Venue) -> NDArray[np.float32]:
+    def perform(self, context: Venue) -> NDArray[np.float32]:
         """Probabilities, [n, classes]."""
-        federation = venue.federation
-        model = venue.workshop.teacher(self.spec, venue.store.get(self.state))
+        federation = context.federation
+        model = context.workshop.teacher(self.spec, context.store.get(self.state))
         part = federation.members.evaluation
         n = len(federation.arrays.test_y) if self.whole else len(part)
         batch = federation.config.teacher_batch

@@ -1,0 +1,1 @@
+"""Studies: grids of runs, and what they show."""
