@@ -171,7 +171,7 @@ def _folder_name(settings: Mapping[str, Any]) -> str:
     """A readable folder name: the values, seed last, everything unusual as a dash."""
     ordered = sorted(settings, key=lambda key: key == "seed")
     parts = [f"seed{settings[k]}" if k == "seed" else str(settings[k]) for k in ordered]
-    return re.sub(r"[^A-Za-z0-9.=]+", "-", "_".join(parts)).strip("-")
+    return re.sub(r"[^A-Za-z0-9.=_]+", "-", "_".join(parts)).strip("-")
 
 
 def _refuse_twins(name: str, cells: list[Cell]) -> None:
