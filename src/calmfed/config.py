@@ -18,6 +18,7 @@ from calmfed import presets
 from calmfed.errors import UserError, nearest
 from calmfed.lesson import Recipe
 from calmfed.methods import MethodSetup, set_up
+from calmfed.models import check_name
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,9 @@ class Config:
             raise UserError("models must name at least one architecture")
         if not 0 <= self.adopt_tolerance <= 1:
             raise UserError(f"adopt_tolerance must lie in [0, 1], got {self.adopt_tolerance}")
+        for name in self.models:
+            check_name(name)
+        self.recipe()  # a method or recipe that cannot be is refused here, not in the first round
 
     def method_setup(self) -> MethodSetup:
         """The method, set up."""
@@ -112,6 +116,10 @@ class Config:
             raise
         except ValueError as error:
             raise UserError(str(error)) from None
+
+    def steps(self) -> int:
+        """How many steps a run shows: a lesson each, and a client's checkpoint at the end."""
+        return self.rounds * self.active + 2 * self.clients
 
     def identity(self) -> str:
         """A short name for exactly this configuration: runs of one identity have one result."""
@@ -196,6 +204,22 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not valid TOML: {error}") from None
 
 
+def layers_of(source: str) -> list[dict[str, Any]]:
+    """The settings of a preset or of a TOML file, with the file's ``preset`` under its own."""
+    if not source.endswith(".toml"):
+        return [preset_settings(source)]
+    told = read_toml(Path(source))
+    if presets.is_study(told):
+        raise UserError(f"{source} is a study: start it with `calmfed study {source}`")
+    return with_preset(told)
+
+
+def with_preset(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Settings as layers: those of the preset they name, if any, and their own."""
+    own = {key: value for key, value in told.items() if key not in ("preset", "summary")}
+    return [preset_settings(told["preset"]), own] if "preset" in told else [own]
+
+
 def read_value(text: str) -> Any:
     """The value behind ``--set key=``: as TOML writes it, else the text itself."""
     try:
@@ -206,7 +230,7 @@ def read_value(text: str) -> Any:
 
 def preset_settings(name: str) -> dict[str, Any]:
     """The settings of a preset for one federation."""
-    found = presets.load(name)
+    found = presets.load(str(name))
     if presets.is_study(found):
         raise UserError(f"preset {name!r} is a study: start it with `calmfed study {name}`")
     return {key: value for key, value in found.items() if key != "summary"}

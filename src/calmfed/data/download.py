@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from calmfed.data.progress import Progress
 from calmfed.data.source import File
 from calmfed.errors import DataError
+from calmfed.progress import Progress
 
 BLOCK = 1 << 18
 """Bytes asked for at a time: small enough for a smooth bar, large enough to cost nothing."""

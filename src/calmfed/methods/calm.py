@@ -20,7 +20,7 @@ class CalmDistillation(AtHome):
     """Distil as far as agreement, disagreement and the label allow; any subset of the gates."""
 
     summary = "distil at home through CALM's gates: soft agreement, disagreement, label"
-    variants = {s: "only gate " + ", ".join(_GATES[gate] for gate in s) for s in _SUBSETS}  # noqa: RUF012 - a ClassVar by its base
+    variants = {s: "gates kept: " + ", ".join(_GATES[gate] for gate in s) for s in _SUBSETS}  # noqa: RUF012 - a ClassVar by its base
 
     rule: Rule | None = field(default_factory=Calm)
 

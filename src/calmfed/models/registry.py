@@ -1,6 +1,7 @@
 """Architectures by name: the names that a configuration uses and that a peer may send."""
 
 import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -15,7 +16,6 @@ Factory = Callable[[int, int, float], nn.Module]
 F = TypeVar("F", bound=Factory)
 
 _FACTORIES: dict[str, Factory] = {}
-_BUILT_IN = ("resnet", "cnn")
 
 
 @dataclass(frozen=True)
@@ -95,5 +95,6 @@ def own_factories() -> dict[str, Factory]:
 
 
 def _load_built_in() -> None:
-    for module in _BUILT_IN:
-        importlib.import_module(f"calmfed.models.{module}")
+    package = importlib.import_module("calmfed.models")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"calmfed.models.{module.name}")

@@ -66,7 +66,7 @@ class Workers:
 
     def perform(self, tasks: Sequence[Task[Venue, T]], done: Done) -> list[T]:
         """See `Engine`."""
-        return self._pool.perform(tasks, lambda index: done())
+        return self._pool.perform(tasks, lambda index, result: done())
 
     def close(self) -> None:
         """End the workers."""

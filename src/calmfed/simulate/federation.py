@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from calmfed import models
 from calmfed.client import Client
 from calmfed.config import Config
 from calmfed.data.dataset import Dataset, Images, Labels
@@ -132,8 +131,6 @@ class Federation:
 
 def assemble(config: Config, dataset: Dataset) -> Federation:
     """Deal a data set out to the clients of a configuration."""
-    for name in config.models:
-        models.check_name(name)
     arrays = _reduced(config, dataset)
     names = tuple(client_name(i, config.clients) for i in range(config.clients))
     channels, classes = arrays.train_x.shape[1], dataset.classes

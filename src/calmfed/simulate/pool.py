@@ -70,14 +70,14 @@ class Pool(Generic[C]):
     def perform(
         self,
         tasks: Sequence[Task[C, T]],
-        done: Callable[[int], None],
+        done: Callable[[int, T], None],
         told: Callable[[int, Any], None] = lambda index, what: None,
     ) -> list[T]:
         """Perform tasks side by side, the longest first.
 
         Args:
             tasks: What to do; they are independent.
-            done: Called with the index of each finished task.
+            done: Called with the index and the result of each finished task.
             told: Called with a task's index and what its worker tells meanwhile.
 
         Returns:
@@ -101,7 +101,7 @@ class Pool(Generic[C]):
                 index = busy.pop(worker)
                 results[index] = what
                 idle.append(worker)
-                done(index)
+                done(index, results[index])
         return [results[i] for i in range(len(tasks))]
 
     def close(self) -> None:

@@ -77,17 +77,17 @@ def _run(
     *,
     kept: bool,
 ) -> Result:
-    config.recipe()  # a wrong method is told before anything is written
-    with locked(folder), _threads(config.threads):
-        _claim(folder, config)
-        finished = folder / "result.json"
-        if finished.exists():
-            return Result.read(folder)
-        if dataset is None:
-            from calmfed import data  # not needed by those who bring their own
+    finished = folder / "result.json"
+    if _is_claimed(folder, config) and finished.exists():
+        return Result.read(folder)
+    if dataset is None:
+        from calmfed import data  # not needed by those who bring their own
 
-            dataset = data.load(config.data)
-        federation = assemble(config, dataset)
+        dataset = data.load(config.data)
+    federation = assemble(config, dataset)  # before anything is written: it may be refused
+    with locked(folder), _threads(config.threads):
+        if not _is_claimed(folder, config):
+            _claim(folder, config)
         _write_partition(folder / "partition.json", federation)
         try:
             told = _Simulation(federation, folder, workers, on_progress).finish()
@@ -147,7 +147,7 @@ class _Simulation:
     ) -> None:
         """One round, up to the instant at which it counts."""
         number = progress.round + 1
-        steps = iter(range(progress.round * self._config.active + 1, self._steps() + 1))
+        steps = iter(range(progress.round * self._config.active + 1, self._config.steps() + 1))
         began = time.perf_counter()
         report = rounds.walk(
             number, progress.clients, progress.counters, lambda: self._tell(next(steps))
@@ -185,13 +185,13 @@ class _Simulation:
         began = time.perf_counter()
         config, members = self._config, self._federation.members
         evaluator = Evaluator(self._federation, engine, whole=True)
-        steps = iter(range(config.rounds * config.active + 1, self._steps() + 1))
+        steps = iter(range(config.rounds * config.active + 1, self._config.steps() + 1))
         checkpoints = {}
         for which in ("last", "best"):
             states = {name: getattr(c, which) for name, c in progress.clients.items()}
             predictions = evaluator.probabilities(states, lambda: self._tell(next(steps)))
             checkpoints[which] = summarise(self._federation, predictions, evaluator.labels)
-        self._tell(self._steps())
+        self._tell(self._config.steps())
         progress.seconds["evaluation"] += time.perf_counter() - began
         return {
             "config": asdict(config),
@@ -206,13 +206,9 @@ class _Simulation:
             "times": progress.seconds,
         }
 
-    def _steps(self) -> int:
-        """A step is a lesson, or a client's checkpoint in the final measurement."""
-        return self._config.rounds * self._config.active + 2 * self._config.clients
-
     def _tell(self, step: int) -> None:
         if self._on_progress is not None:
-            self._on_progress(step, self._steps(), self._note)
+            self._on_progress(step, self._config.steps(), self._note)
 
 
 def _curve(events: Path) -> list[dict[str, Any]]:
@@ -225,14 +221,19 @@ def _curve(events: Path) -> list[dict[str, Any]]:
 
 
 def _claim(folder: Path, config: Config) -> None:
-    """Take a directory for a configuration, or see that it is already this one's."""
+    """Take a directory for a configuration."""
+    if any(p.name not in ("run.lock", "config.json.part") for p in folder.iterdir()):
+        raise UserError(f"{folder} is not empty and holds no run: choose another directory")
+    told = {"config": asdict(config), "identity": config.identity(), **environment()}
+    write_json(folder / "config.json", told)
+
+
+def _is_claimed(folder: Path, config: Config) -> bool:
+    """Whether a directory is already this configuration's; if it is another's, a `UserError`."""
     path = folder / "config.json"
-    mine = json.loads(json.dumps(asdict(config)))
     if not path.exists():
-        if any(p.name != "run.lock" for p in folder.iterdir()):
-            raise UserError(f"{folder} is not empty and holds no run: choose another directory")
-        write_json(path, {"config": mine, "identity": config.identity(), **environment()})
-        return
+        return False
+    mine = json.loads(json.dumps(asdict(config)))
     try:
         theirs = json.loads(path.read_text(encoding="utf-8"))["config"]
     except (ValueError, KeyError):
@@ -244,6 +245,7 @@ def _claim(folder: Path, config: Config) -> None:
             f"{folder} holds another run: there {key} is {theirs.get(key)!r}, here {mine[key]!r}; "
             "choose another directory"
         )
+    return True
 
 
 def _write_partition(path: Path, federation: Federation) -> None:

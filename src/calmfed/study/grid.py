@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calmfed import presets
-from calmfed.config import Config, check_keys, layered, parse, preset_settings, read_toml
+from calmfed.config import Config, check_keys, layered, parse, read_toml, with_preset
 from calmfed.errors import DataError, UserError, nearest
 from calmfed.simulate.checkpoint import write_json
 from calmfed.simulate.record import environment
@@ -76,8 +76,7 @@ def expand(name: str, told: Mapping[str, Any], overrides: Mapping[str, Any]) -> 
             raise UserError(
                 f"study {name}: unknown table {key!r}: {nearest(key, ['base', 'grid'])}"
             )
-    base = dict(told.get("base", {}))
-    under = preset_settings(base.pop("preset")) if "preset" in base else {}
+    base = with_preset(told.get("base", {}))
     axes = {
         key: values if isinstance(values, list) else [values]
         for key, values in told.get("grid", {}).items()
@@ -94,8 +93,7 @@ def expand(name: str, told: Mapping[str, Any], overrides: Mapping[str, Any]) -> 
     for values in product(*(axes[key] for key in ordered)):
         varying = dict(zip(ordered, values, strict=True))
         settings = {key: varying[key] for key in axes}
-        config = parse(layered(under, base, shared, settings))
-        config.recipe()  # a wrong method is told before anything is run
+        config = parse(layered(*base, shared, settings))
         cells.append(Cell(_folder_name(settings), settings, config))
     _refuse_twins(name, cells)
     return Study(name, axes, tuple(cells))

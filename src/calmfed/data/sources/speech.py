@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from calmfed.data.dataset import Dataset
 from calmfed.data.download import digest, replacing
 from calmfed.data.mel import BINS, HOP, RATE, log_mel
-from calmfed.data.progress import Progress, note
 from calmfed.data.reading import content, members, read_npz, reading
 from calmfed.data.registry import register_dataset
 from calmfed.data.source import File, Source, spread
 from calmfed.errors import DataError
+from calmfed.progress import Progress, note
 
 ARCHIVE = File(
     "speech_commands_v0.02.tar.gz",

@@ -1,0 +1,49 @@
+"""The program ``calmfed``: its groups of commands, and how a user's mistake is told."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import calmfed
+from calmfed.cli import data, listing, report, run, study
+from calmfed.errors import Interrupted, UserError
+
+app = typer.Typer(
+    help="Unlike models with private, differently skewed data teach each other: no server.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.run)
+app.command("study")(study.study)
+app.command("report")(report.report)
+app.command("list")(listing.list_)
+app.add_typer(data.app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """Print the version if that is asked for."""
+    if show:
+        typer.echo(f"calmfed {calmfed.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the program; a user's mistake is one sentence and exit code 2."""
+    try:
+        app()
+    except UserError as error:
+        print(f"calmfed: {error}", file=sys.stderr)  # noqa: T201 - this is the program's voice
+        sys.exit(2)
+    except Interrupted as stopped:
+        print(f"calmfed: {stopped}", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Options that several commands share, and turning them into settings."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from calmfed.errors import UserError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Directory to keep it in and to go on from; under runs/ if not given.",
+        show_default=False,
+    ),
+]
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Any setting, as often as needed.",
+        show_default=False,
+    ),
+]
+
+
+def settings_from(pairs: list[str] | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings that ``--set`` and the other flags give; flags that were not used are None."""
+    from calmfed.config import check_keys, read_value
+
+    settings = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UserError(f"--set {pair}: write it as KEY=VALUE")
+        settings[key.strip()] = read_value(value.strip())
+    settings |= {key: value for key, value in flags.items() if value is not None}
+    check_keys(settings)
+    return settings

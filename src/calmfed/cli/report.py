@@ -1,0 +1,20 @@
+"""``calmfed report``: a page of a run or a study."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calmfed.cli.options import AsJson
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="Of a run or a study.")],
+    as_json: AsJson = False,
+) -> None:
+    """Make one self-contained HTML page of a run or a study."""
+    from calmfed.study.report import write_report
+
+    page = write_report(directory)
+    typer.echo(json.dumps({"report": str(page)}) if as_json else f"report: {page}")

@@ -1,0 +1,154 @@
+"""``calmfed study``: a grid of federations."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calmfed.cli import tables
+from calmfed.cli.options import AsJson, Out, Set, settings_from
+from calmfed.errors import UserError
+from calmfed.progress import Progress
+
+if TYPE_CHECKING:
+    from calmfed.study.grid import Study
+    from calmfed.study.summary import Row
+
+
+def study(
+    source: Annotated[
+        str, typer.Argument(metavar="PRESET|FILE.toml", help="Where the grid comes from.")
+    ],
+    set_: Set = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Run seeds 0 to this many less one.")
+    ] = None,
+    out: Out = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Cells side by side; one a core if not given."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a grid of federations, or go on with one; finished cells are not run again.
+
+    A value given with --set for a key that the grid varies replaces its list, as in
+    --set 'method=["calm","visit"]'.
+    """
+    flags: dict[str, Any] = {"seed": None if seeds is None else list(range(seeds))}
+    overrides = settings_from(set_, flags)
+
+    from calmfed.simulate.pool import cores
+    from calmfed.study.grid import Cell, read_study
+    from calmfed.study.report import write_report
+    from calmfed.study.runner import CellOutcome, run_study
+    from calmfed.study.summary import rows
+
+    plan = read_study(source, overrides)
+    folder = out or _folder(plan.name, overrides)
+    count = len(plan.cells)
+    with Progress(f"{plan.name}: {count} cells", unit="steps", total=1) as progress:
+        first = True
+
+        def on_step(done: int, total: int) -> None:
+            nonlocal first
+            progress.total = total
+            if first:
+                progress.start_at(done)
+                first = False
+            progress.reach(done)
+
+        def on_cell(cell: Cell, outcome: CellOutcome) -> None:
+            label = ", ".join(f"{key} {value}" for key, value in cell.settings.items())
+            if outcome.accuracy is None:
+                progress.say(f"{label}: failed: {outcome.failure}")
+            else:
+                accuracy = tables.percent(outcome.accuracy)
+                progress.say(f"{label}: {accuracy} % in {outcome.seconds:.0f} s")
+
+        outcomes = run_study(plan, folder, jobs=jobs or cores(), on_step=on_step, on_cell=on_cell)
+    found = rows(folder)
+    page = write_report(folder)
+    if as_json:
+        typer.echo(json.dumps(_as_json(folder, page, found)))
+    else:
+        _show(plan, found)
+        typer.echo(f"report: {page}")
+    failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
+    if failures:
+        raise UserError(f"{len(failures)} of {count} cells failed, the first: {failures[0]}")
+
+
+def _folder(name: str, overrides: dict[str, Any]) -> Path:
+    """Under runs/; a study with other settings is kept beside, not in the same place."""
+    if not overrides:
+        return Path("runs") / name
+    told = json.dumps(overrides, sort_keys=True).encode()
+    return Path("runs") / f"{name}-{hashlib.sha256(told).hexdigest()[:8]}"
+
+
+def _show(plan: "Study", found: "list[Row]") -> None:
+    keys = [key for key in plan.axes if key != "seed"]
+    shown = tables.table(
+        *(keys or ["study"]),
+        "last %",
+        "best %",
+        "ensemble %",
+        "own mix %",
+        "samples",
+        "teacher passes",
+        "bytes moved",
+        "seeds",
+        title="Global accuracy over all clients: mean ± standard deviation over seeds",
+    )
+    for row in found:
+        mean = {
+            key: spread.mean if (spread := row.over_seeds("counters", key)) else None
+            for key in ("samples_studied", "teacher_passes", "bytes_moved")
+        }
+        shown.add_row(
+            *([str(row.settings[key]) for key in keys] or [plan.name]),
+            _marked(row, "last"),
+            _marked(row, "best"),
+            tables.spread_percent(row.over_seeds("last", "ensemble")),
+            tables.spread_percent(row.over_seeds("last", "own_mix")),
+            *("-" if value is None else tables.amount(value) for value in mean.values()),
+            f"{len(row.results)}/{len(row.cells)}",
+        )
+    tables.show(shown)
+    typer.echo(
+        "last, best: the checkpoint; * speaks for the method. ensemble: the mean of all clients' "
+        "predictions, the ceiling. own mix: classes weighed as each client holds them."
+    )
+
+
+def _marked(row: "Row", checkpoint: str) -> str:
+    star = "*" if row.headline == checkpoint else " "
+    return tables.spread_percent(row.over_seeds(checkpoint, "accuracy")) + star
+
+
+def _as_json(folder: Path, page: Path, found: "list[Row]") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    figures = {
+        "last": ("last", "accuracy"),
+        "best": ("best", "accuracy"),
+        "ensemble": ("last", "ensemble"),
+        "own_mix": ("last", "own_mix"),
+        "samples_studied": ("counters", "samples_studied"),
+        "teacher_passes": ("counters", "teacher_passes"),
+        "bytes_moved": ("counters", "bytes_moved"),
+    }
+    told = []
+    for row in found:
+        spreads = {name: row.over_seeds(*path) for name, path in figures.items()}
+        told.append(
+            {
+                **row.settings,
+                "headline": row.headline,
+                **{name: None if s is None else asdict(s) for name, s in spreads.items()},
+            }
+        )
+    return {"directory": str(folder), "report": str(page), "rows": told}

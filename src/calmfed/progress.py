@@ -1,0 +1,130 @@
+"""How far a long piece of work is: a bar on a terminal, a few plain lines elsewhere."""
+
+import time
+from types import TracebackType
+from typing import Literal, Self
+
+PLAIN_SECONDS = 10.0
+"""Where there is no terminal, the least time between two lines."""
+
+
+def note(text: str) -> None:
+    """Say something in passing, on standard error."""
+    from rich.console import Console
+
+    Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class Progress:
+    """Counts up to ``total`` on standard error, with the time that is left.
+
+    Its methods `update`, `reset` and `close` are those that pooch calls on a progress bar, so it
+    can be handed over.
+
+    Attributes:
+        total: What it counts up to; 0 while nobody knows.
+    """
+
+    def __init__(
+        self, what: str, *, unit: Literal["bytes", "clips", "steps"], total: int = 0
+    ) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as Bar
+
+        self.total = total
+        self._what = what
+        self._done = self._first = 0
+        self._began = self._spoke = time.monotonic()
+        console = Console(stderr=True)
+        self._bar: Bar | None = None
+        if console.is_terminal:
+            count = {
+                "bytes": DownloadColumn(),
+                "clips": MofNCompleteColumn(),
+                "steps": TaskProgressColumn(),
+            }[unit]
+            self._bar = Bar(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                count,
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}", markup=False),
+                console=console,
+            )
+            self._task = self._bar.add_task(what, total=total or None, note="")
+            self._bar.start()
+        else:
+            note(what)
+
+    def update(self, count: int) -> None:
+        """Count further."""
+        self.reach(self._done + count)
+
+    def reach(self, done: int, note_: str = "") -> None:
+        """Have counted to ``done``; a short note says how it stands."""
+        self._done = done
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=self.total or None, note=note_)
+            return
+        now = time.monotonic()
+        if self.total and now - self._spoke >= PLAIN_SECONDS:
+            self._spoke = now
+            left = (now - self._began) * (self.total - done) / max(1, done - self._first)
+            about = f"{self._what}: {done / self.total:.0%}, about {_duration(left)} left"
+            note(about + (f", {note_}" if note_ else ""))
+
+    def start_at(self, done: int) -> None:
+        """What was done in an earlier start does not count towards the pace of this one."""
+        self._done = self._first = done
+        self._began = time.monotonic()
+        if self._bar is not None:
+            self._bar.reset(self._task, total=self.total or None, completed=done)
+
+    def say(self, text: str) -> None:
+        """Print a line above the bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            note(text)
+
+    def reset(self) -> None:
+        """Count from nothing again."""
+        self._done = 0
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _duration(seconds: float) -> str:
+    """A time to wait, in words.
+
+    >>> _duration(45), _duration(600), _duration(9000)
+    ('45 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

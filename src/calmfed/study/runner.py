@@ -1,0 +1,140 @@
+"""Running a study: every cell that is not finished, side by side in processes of this machine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from calmfed.config import Config
+from calmfed.errors import Interrupted, UserError
+from calmfed.simulate import run
+from calmfed.simulate.pool import Pool, Tell
+from calmfed.study.grid import Cell, Study, save_study
+from calmfed.study.summary import cell_folder
+
+OnStep = Callable[[int, int], None]
+"""Called with the steps done and in all, over all cells."""
+
+OnCell = Callable[[Cell, "CellOutcome"], None]
+"""Called when a cell has ended."""
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """How a cell ended.
+
+    Attributes:
+        accuracy: Its headline accuracy; None where it failed.
+        seconds: Time it took, over all its starts.
+        failure: Why it failed; None where it did not.
+    """
+
+    accuracy: float | None
+    seconds: float
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class CellTask:
+    """Run one cell, or go on with it."""
+
+    config: Config
+    folder: Path
+    cost: float = 1.0  # all alike, so that cells run in the study's order
+
+    def perform(self, context: Tell) -> CellOutcome:
+        """Run it in this process; a user's mistake is an outcome, so that other cells go on."""
+        try:
+            result = run(
+                self.config,
+                directory=self.folder,
+                on_progress=lambda done, total, note: context((done, total)),
+            )
+        except UserError as error:
+            return CellOutcome(None, 0.0, str(error))
+        return CellOutcome(result.accuracy, sum(result.told["times"].values()), None)
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    on_step: OnStep = lambda done, total: None,
+    on_cell: OnCell = lambda cell, outcome: None,
+) -> list[CellOutcome]:
+    """Run the cells of a study that are not finished, and keep them all in one directory.
+
+    Args:
+        study: What to run.
+        folder: Where; an earlier start of the same study is gone on with.
+        jobs: Cells side by side, each in a process of its own; they change no number.
+        on_step: Told how far it is.
+        on_cell: Told of each cell that ends.
+
+    Returns:
+        The outcomes of the cells that were run now.
+    """
+    save_study(study, folder)
+    open_cells = [
+        cell for cell in study.cells if not (cell_folder(folder, cell) / "result.json").exists()
+    ]
+    tasks = [CellTask(cell.config, cell_folder(folder, cell)) for cell in open_cells]
+    ticks = _Ticks(study, open_cells, on_step)
+    if jobs < 2 or len(tasks) < 2:
+        outcomes = []
+        for index, task in enumerate(tasks):
+            outcomes.append(task.perform(partial(ticks.told, index)))
+            ticks.ended(index)
+            on_cell(open_cells[index], outcomes[-1])
+        return outcomes
+    return _side_by_side(tasks, open_cells, min(jobs, len(tasks)), ticks, on_cell)
+
+
+def _side_by_side(
+    tasks: list[CellTask], cells: list[Cell], jobs: int, ticks: "_Ticks", on_cell: OnCell
+) -> list[CellOutcome]:
+    ended: dict[int, CellOutcome] = {}
+
+    def done(index: int, outcome: CellOutcome) -> None:
+        ended[index] = outcome
+        ticks.ended(index)
+        on_cell(cells[index], outcome)
+
+    try:
+        pool = Pool(jobs, _tell_itself, ())
+        try:
+            return pool.perform(tasks, done, ticks.told)
+        finally:
+            pool.close()
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; the same command goes on where it was") from None
+
+
+class _Ticks:
+    """Steps over all cells: those of finished cells count in full."""
+
+    def __init__(self, study: Study, open_cells: list[Cell], on_step: OnStep) -> None:
+        self._total = sum(cell.config.steps() for cell in study.cells)
+        self._steps = [cell.config.steps() for cell in open_cells]
+        self._done = [0] * len(open_cells)
+        self._before = self._total - sum(self._steps)
+        self._on_step = on_step
+        self._report()
+
+    def told(self, index: int, what: Any) -> None:
+        self._done[index] = what[0]
+        self._report()
+
+    def ended(self, index: int) -> None:
+        self._done[index] = self._steps[index]
+        self._report()
+
+    def _report(self) -> None:
+        self._on_step(self._before + sum(self._done), self._total)
+
+
+def _tell_itself(tell: Tell) -> Tell:
+    """The context of a cell's process is its way to tell how far it is."""
+    return tell
