@@ -12,6 +12,12 @@ def above_zero(name: str, value: float) -> None:
         raise ValueError(f"{name} must be above zero, got {value}")
 
 
+def temperature(name: str, value: float) -> None:
+    """T of Eq. 1: above zero and finite, because the loss multiplies by its square."""
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a finite number above zero, got {value}")
+
+
 def at_least_zero(name: str, value: float) -> None:
     """A finite strength that may be zero."""
     if not 0 <= value < math.inf:
@@ -84,6 +90,7 @@ def labels(name: str, value: Tensor, samples: int, classes: int) -> None:
         return
     if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
         raise ValueError(f"{name} must be integer class indices, got {value.dtype}")
+    value = value.long()  # torch cannot compare all of its integers
     if samples and not (int(value.min()) >= 0 and int(value.max()) < classes):
         raise ValueError(
             f"{name} must lie in 0..{classes - 1}, got {int(value.min())}..{int(value.max())}"

@@ -23,13 +23,13 @@ def soften(logits: Tensor, temperature: float) -> Tensor:
 
     Args:
         logits: Finite logits, [..., C].
-        temperature: T, above zero.
+        temperature: T, above zero and finite.
 
     Returns:
         Probabilities of the same shape, float32.
     """
     checks.logits("logits", logits)
-    checks.above_zero("temperature", temperature)
+    checks.temperature("temperature", temperature)
     return _rounded(log_soften(logits, temperature).exp())
 
 
@@ -105,7 +105,9 @@ def label_gate(target: Tensor, labels: Tensor, eta: float) -> Tensor:
 
 def log_soften(logits: Tensor, temperature: float) -> Tensor:
     """Eq. 1 on logarithms: [..., C] to [..., C]."""
-    return F.log_softmax(logits.detach().double() / temperature, dim=-1)
+    logits = logits.detach().double()
+    logits = logits - logits.amax(dim=-1, keepdim=True)  # before the division, which may overflow
+    return F.log_softmax(logits / temperature, dim=-1)
 
 
 def log_consensus(log_q: Tensor) -> Tensor:
@@ -126,6 +128,7 @@ def log_agreement_target(log_q: Tensor, tau: float) -> Tensor:
     """
     if math.isinf(tau):
         return log_consensus(log_q)
+    tau = max(tau, 1e-300)  # where the limit is long reached, and the division does not overflow
     log_share = F.log_softmax(-deviation(log_q.exp()) / tau, dim=0)
     log_mean = torch.logsumexp(log_share + log_q, dim=0)
     return F.log_softmax(log_mean, dim=-1)

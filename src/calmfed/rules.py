@@ -59,7 +59,7 @@ class Uniform:
     temperature: float = 4.0
 
     def __post_init__(self) -> None:
-        checks.above_zero("temperature", self.temperature)
+        checks.temperature("temperature", self.temperature)
 
     def __call__(self, teacher_logits: Tensor, labels: Tensor) -> Judgement:
         """Judge by the mean."""
@@ -86,7 +86,7 @@ class Calm:
     floor: float = 0.05
 
     def __post_init__(self) -> None:
-        checks.above_zero("temperature", self.temperature)
+        checks.temperature("temperature", self.temperature)
         checks.above_zero("tau", self.tau)
         checks.above_zero("sigma", self.sigma)
         checks.at_least_zero("eta", self.eta)
@@ -122,7 +122,7 @@ class HardFilter:
     kappa: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.above_zero("temperature", self.temperature)
+        checks.temperature("temperature", self.temperature)
         checks.at_least_zero("kappa", self.kappa)
 
     def __call__(self, teacher_logits: Tensor, labels: Tensor) -> Judgement:
@@ -148,7 +148,7 @@ class ConfidenceWeighted:
     temperature: float = 4.0
 
     def __post_init__(self) -> None:
-        checks.above_zero("temperature", self.temperature)
+        checks.temperature("temperature", self.temperature)
 
     def __call__(self, teacher_logits: Tensor, labels: Tensor) -> Judgement:
         """Judge by each teacher's confidence on the label."""
