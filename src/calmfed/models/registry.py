@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -88,10 +88,14 @@ def create(name: str, channels: int = 3, classes: int = 10, width: float = 1.0) 
     return _FACTORIES[name](channels, classes, width)
 
 
-def own_factories() -> dict[str, Factory]:
-    """What users registered beside the built-in models; worker processes are handed these."""
+def own_factories(names: Collection[str]) -> dict[str, Factory]:
+    """Those of the named models that a user registered; worker processes are handed these."""
     _load_built_in()
-    return {n: f for n, f in _FACTORIES.items() if not f.__module__.startswith("calmfed.models.")}
+    return {
+        name: factory
+        for name, factory in _FACTORIES.items()
+        if name in names and not factory.__module__.startswith("calmfed.models.")
+    }
 
 
 def _load_built_in() -> None:

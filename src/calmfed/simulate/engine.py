@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from calmfed.config import Config
+from calmfed.errors import UserError
 from calmfed.models import register_model
 from calmfed.models.registry import Factory, own_factories
 from calmfed.simulate.federation import Arrays, Federation, Membership
@@ -54,13 +55,20 @@ class Workers:
     """
 
     def __init__(self, federation: Federation, store: StateStore, workers: int) -> None:
+        own = own_factories(federation.config.models)
+        for name, factory in own.items():
+            if "<" in factory.__qualname__:  # a function in a function, or a lambda
+                raise UserError(
+                    f"model {name!r} is {factory.__qualname__}, which worker processes cannot "
+                    "import: define it at the top of a module, or run with workers=1"
+                )
         # once every worker has mapped the samples, their files may go
         with tempfile.TemporaryDirectory(prefix="calmfed-") as folder:
             federation.arrays.save(Path(folder))
             self._pool = Pool(
                 workers,
                 _open_venue,
-                (federation.config, federation.members, folder, store.folder, own_factories()),
+                (federation.config, federation.members, folder, store.folder, own),
                 federation.config.threads,
             )
 

@@ -1,0 +1,110 @@
+"""Engines: the order and place of tasks change nothing, and a dead worker is told."""
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calmfed.config import parse
+from calmfed.data import Dataset
+from calmfed.errors import UserError
+from calmfed.simulate.checkpoint import Counters
+from calmfed.simulate.engine import InProcess, Workers
+from calmfed.simulate.federation import Arrays, assemble
+from calmfed.simulate.pool import Pool, RemoteError, Tell
+from calmfed.simulate.rounds import Rounds
+from calmfed.simulate.store import StateStore
+from calmfed.simulate.venue import Venue
+
+
+class Backwards(InProcess):
+    """Performs the last task first."""
+
+    def perform(self, tasks: Sequence[Any], done: Any) -> list[Any]:
+        return super().perform(list(reversed(tasks)), done)[::-1]
+
+
+@pytest.mark.parametrize("method", ["calm", "visit:calm"])
+def test_lessons_of_a_round_do_not_see_each_other(
+    method: str, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    """All learn from frozen snapshots: carried out backwards, a round is the same."""
+    config = parse({**settings, "method": method, "data": "blobs"})
+    federation = assemble(config, dataset)
+    outcomes = []
+    for engine in (InProcess, Backwards):
+        venue = Venue(federation, StateStore(tmp_path / engine.__name__))
+        rounds = Rounds(venue, engine(venue))
+        clients = rounds.start()
+        for number in (1, 2):
+            rounds.walk(number, clients, Counters(), lambda: None)
+        outcomes.append(clients)
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_killed_worker_is_told_and_not_waited_for(
+    tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    federation = assemble(parse({**settings, "data": "blobs"}), dataset)
+    venue = Venue(federation, StateStore(tmp_path))
+    engine = Workers(federation, venue.store, 2)
+    try:
+        rounds = Rounds(venue, engine)
+        clients = rounds.start()
+        rounds.walk(1, clients, Counters(), lambda: None)
+        os.kill(engine._pool._processes[0].pid or 0, signal.SIGKILL)
+        with pytest.raises(UserError, match=r"ended unexpectedly \(exit code -9\)"):
+            rounds.walk(2, clients, Counters(), lambda: None)
+    finally:
+        engine.close()
+
+
+class Task:
+    """Fails in one of two ways, or tells and answers."""
+
+    cost = 1.0
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def perform(self, context: Tell) -> str:
+        if self.what == "user":
+            raise UserError("not like this")
+        if self.what == "bug":
+            raise ZeroDivisionError("oops")
+        context(f"at {self.what}")
+        return self.what.upper()
+
+
+def _tell(tell: Tell) -> Tell:
+    return tell
+
+
+def test_a_pool_answers_in_order_tells_and_hands_errors_over() -> None:
+    pool = Pool(2, _tell, ())
+    try:
+        told: list[tuple[int, Any]] = []
+        done: list[tuple[int, str]] = []
+        answers = pool.perform(
+            [Task("a"), Task("b"), Task("c")],
+            lambda i, what: done.append((i, what)),
+            lambda i, what: told.append((i, what)),
+        )
+        assert answers == ["A", "B", "C"]
+        assert sorted(done) == [(0, "A"), (1, "B"), (2, "C")]
+        assert sorted(told) == [(0, "at a"), (1, "at b"), (2, "at c")]
+        with pytest.raises(UserError, match="not like this"):
+            pool.perform([Task("user")], lambda i, what: None)
+        with pytest.raises(RemoteError, match="ZeroDivisionError: oops"):
+            pool.perform([Task("bug")], lambda i, what: None)
+    finally:
+        pool.close()
+
+
+def test_arrays_are_mapped_as_they_were_saved(tmp_path: Path, dataset: Dataset) -> None:
+    arrays = Arrays(dataset.train_x, dataset.train_y, dataset.test_x, dataset.test_y)
+    arrays.save(tmp_path)
+    assert Arrays.mapped(tmp_path).digest() == arrays.digest()

@@ -1,0 +1,310 @@
+"""A run from its settings to its result: what it promises about repeating and resuming."""
+
+import json
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import calmfed
+from calmfed.config import parse
+from calmfed.data import Dataset, from_arrays
+from calmfed.errors import DataError, Interrupted, UserError
+from calmfed.simulate import Result, load_run
+from calmfed.simulate.federation import assemble
+from calmfed.workshop import predict
+from small import SETTINGS, blobs, linear_model
+
+
+def without_times(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in told.items() if key != "times"}
+
+
+def run(folder: Path, dataset: Dataset, settings: dict[str, Any], **how: Any) -> Result:
+    return calmfed.run(dataset=dataset, directory=folder, **how, **settings)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, dataset: Dataset) -> Path:
+    """A finished run, for tests that only read."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run(folder, dataset, SETTINGS)
+    return folder
+
+
+METHODS = ["local", "calm", "visit:uniform", "hard,ce=prior", "calm,augment=crop_flip"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_same_settings_give_the_same_result(
+    method: str, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    settings["method"] = method
+    first = run(tmp_path / "a", dataset, settings)
+    second = run(tmp_path / "b", dataset, settings)
+    assert without_times(first.told) == without_times(second.told)
+    for name in ("events.jsonl", "partition.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_another_seed_gives_another_result(
+    tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    first = run(tmp_path / "a", dataset, settings)
+    second = run(tmp_path / "b", dataset, {**settings, "seed": 1})
+    assert first.told["last"] != second.told["last"]
+
+
+def test_worker_processes_change_no_number(
+    tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    settings["method"] = "visit:calm"
+    alone = run(tmp_path / "a", dataset, settings)
+    workers = run(tmp_path / "b", dataset, settings, workers=2)
+    assert without_times(alone.told) == without_times(workers.told)
+    trusts = [dict(np.load(tmp_path / d / "trust.npz")) for d in "ab"]
+    assert all(np.array_equal(trusts[0][key], trusts[1][key]) for key in trusts[0])
+
+
+@pytest.mark.parametrize("method", ["calm", "visit"])
+@pytest.mark.parametrize("stop_at", [1, 4, 5, 9, 12])
+def test_stopped_and_resumed_gives_the_same_result(
+    method: str, stop_at: int, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    """Stopped in the middle of a round, between two, and in the final measurement."""
+    settings["method"] = method
+
+    def stop(done: int, total: int, note: str) -> None:
+        if done == stop_at:
+            raise KeyboardInterrupt
+
+    whole = run(tmp_path / "whole", dataset, settings)
+    with pytest.raises(Interrupted, match="goes on where it was"):
+        run(tmp_path / "stopped", dataset, settings, on_progress=stop)
+    assert not (tmp_path / "stopped" / "result.json").exists()
+    resumed = run(tmp_path / "stopped", dataset, settings)
+    assert without_times(resumed.told) == without_times(whole.told)
+    names = ("events.jsonl", "trust.npz") if method == "calm" else ("events.jsonl",)
+    for name in names:
+        ours, theirs = (tmp_path / d / name for d in ("stopped", "whole"))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_finished_run_is_read_not_run_again(finished: Path, dataset: Dataset) -> None:
+    def never(done: int, total: int, note: str) -> None:
+        raise AssertionError("it was run again")
+
+    again = run(finished, dataset, SETTINGS, on_progress=never)
+    assert again.told == Result.read(finished).told
+
+
+def test_progress_counts_up_to_its_total(
+    tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    steps: list[tuple[int, int]] = []
+    run(tmp_path, dataset, settings, on_progress=lambda done, total, _: steps.append((done, total)))
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    # 3 rounds of 3 lessons, then at most one prediction for each checkpoint of 4 clients
+    assert steps[0] == (0, 17)
+    assert steps[-1] == (17, 17)
+
+
+def test_the_result_is_what_the_saved_models_do(finished: Path, dataset: Dataset) -> None:
+    """Global accuracy is the unweighted mean over clients of their checkpoint on the test set."""
+    opened = load_run(finished)
+    federation = assemble(opened.config, dataset)
+    x = federation.members.normalisation(dataset.test_x)
+    y = torch.from_numpy(dataset.test_y)
+    for which in ("last", "best"):
+        told = opened.result.told[which]
+        accuracies, probabilities = [], []
+        for index, name in enumerate(federation.members.names):
+            logits = predict(getattr(opened.client(index), which), x, 16)
+            accuracies.append((logits.argmax(1) == y).double().mean().item())
+            probabilities.append(logits.softmax(1))
+            assert told["clients"][name]["accuracy"] == pytest.approx(accuracies[-1])
+        ensemble = torch.stack(probabilities).mean(0).argmax(1)
+        assert told["accuracy"] == pytest.approx(np.mean(accuracies))
+        assert told["ensemble"] == pytest.approx((ensemble == y).double().mean().item())
+
+
+def test_counters_by_hand(finished: Path) -> None:
+    """Three rounds of three lessons, one epoch, judged by the two others."""
+    told = Result.read(finished).told
+    counters = told["counters"]
+    assert counters["lessons"] == 9
+    assert counters["teacher_passes"] == 2 * counters["samples_studied"]
+    partition = json.loads((finished / "partition.json").read_text())
+    federation_size = {n: len(c["training"]) for n, c in partition["clients"].items()}
+    events = load_run(finished).events()
+    active = [e.client for e in events if e.metric == "val_accuracy"]
+    assert len(active) == 9
+    assert counters["samples_studied"] == sum(federation_size[name] for name in active)
+    assert counters["refusals"] == 0
+
+
+def test_trust_is_kept_sample_by_sample_for_the_final_round(finished: Path) -> None:
+    with np.load(finished / "trust.npz", allow_pickle=False) as saved:
+        trust = dict(saved)
+    events = load_run(finished).events()
+    told = {e.client: e.value for e in events if e.metric == "trust" and e.round == 3}
+    names = list(json.loads((finished / "partition.json").read_text())["clients"])
+    assert {names[i] for i in np.unique(trust["client"])} == set(told)
+    for name, mean in told.items():
+        mine = trust["client"] == names.index(name)
+        assert trust["trust"][mine].mean() == pytest.approx(mean, abs=1e-6)
+    np.testing.assert_allclose(trust["trust"], trust["lambda_dis"] * trust["g"], atol=1e-6)
+    np.testing.assert_allclose(trust["g"], np.sqrt(trust["mass"]), atol=1e-6)  # eta = 1/2
+
+
+def test_local_keeps_no_trust(tmp_path: Path, dataset: Dataset, settings: dict[str, Any]) -> None:
+    run(tmp_path, dataset, {**settings, "method": "local"})
+    assert not (tmp_path / "trust.npz").exists()
+
+
+def test_the_best_checkpoint_is_the_best_on_the_validation_split(finished: Path) -> None:
+    opened = load_run(finished)
+    told = opened.result.told
+    scores: dict[str, dict[int, tuple[float, float]]] = {}
+    values = {(e.client, e.round, e.metric): e.value for e in opened.events()}
+    for (name, round_, metric), value in values.items():
+        if metric == "val_accuracy":
+            loss = values[name, round_, "val_loss"]
+            scores.setdefault(name, {})[round_] = (value, -loss)
+    for name, by_round in scores.items():
+        best = told["best_round"][name]
+        if best:
+            assert by_round[best] == max(by_round.values())
+
+
+def test_a_tolerance_of_zero_refuses_visits_that_cost_anything(
+    tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    settings |= {"method": "visit", "rounds": 4}
+    strict = run(tmp_path / "a", dataset, {**settings, "adopt_tolerance": 0.0})
+    lenient = run(tmp_path / "b", dataset, {**settings, "adopt_tolerance": 1.0})
+    assert lenient.told["counters"]["refusals"] == 0
+    events = load_run(tmp_path / "a").events()
+    drops = [e.value for e in events if e.metric == "drop"]
+    assert strict.told["counters"]["refusals"] == sum(drop > 0 for drop in drops) > 0
+
+
+def test_one_s_own_model_and_arrays_without_a_directory(settings: dict[str, Any]) -> None:
+    @calmfed.register_model("own_linear")
+    def linear(channels: int, classes: int, width: float) -> torch.nn.Module:
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(channels * 64, classes))
+
+    own = from_arrays(*blobs(150, 0), *blobs(45, 1))
+    settings |= {"models": ("own_linear",), "method": "uniform", "rounds": 6}
+    result = calmfed.run(dataset=own, **settings)
+    assert result.directory is None
+    assert result.last > 0.7  # chance is a third
+    assert set(result.told["last"]["per_architecture"]) == {"own_linear"}
+    with pytest.raises(UserError, match="define it at the top of a module, or run with workers=1"):
+        calmfed.run(dataset=own, workers=2, **settings)
+
+
+def test_one_s_own_model_in_worker_processes(dataset: Dataset, settings: dict[str, Any]) -> None:
+    calmfed.register_model("small_linear")(linear_model)
+    settings["models"] = ("small_linear",)
+    alone = calmfed.run(dataset=dataset, **settings)
+    workers = calmfed.run(dataset=dataset, workers=2, **settings)
+    assert without_times(alone.told) == without_times(workers.told)
+
+
+class TestRefusals:
+    """What cannot be gone on with is refused in one sentence, and nothing is changed."""
+
+    def test_another_configuration(self, finished: Path, dataset: Dataset) -> None:
+        with pytest.raises(UserError, match=r"another run: there epochs is 1, here 2"):
+            run(finished, dataset, {**SETTINGS, "epochs": 2})
+
+    def test_other_samples(
+        self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+    ) -> None:
+        run(tmp_path, dataset, settings)
+        (tmp_path / "result.json").unlink()
+        other = from_arrays(*blobs(150, 7), *blobs(45, 1), name="blobs")
+        with pytest.raises(UserError, match="begun with other samples"):
+            run(tmp_path, other, settings)
+
+    def test_a_folder_of_something_else(
+        self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+    ) -> None:
+        (tmp_path / "thesis.tex").write_text("important")
+        with pytest.raises(UserError, match="holds no run"):
+            run(tmp_path, dataset, settings)
+        assert (tmp_path / "thesis.tex").read_text() == "important"
+
+    def test_a_wrong_method_leaves_no_folder(
+        self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+    ) -> None:
+        with pytest.raises(UserError, match="did you mean 'calm'"):
+            run(tmp_path / "new", dataset, {**settings, "method": "clam"})
+        assert not (tmp_path / "new").exists()
+
+    @pytest.mark.parametrize(
+        ("victim", "damage", "message"),
+        [
+            ("checkpoint/manifest.json", "cut", "manifest.json is damaged"),
+            ("checkpoint/*.safetensors", "flip", "is damaged: its hash is wrong"),
+            ("checkpoint/*.safetensors", "remove", "cannot be read"),
+            ("events.jsonl", "cut", "shorter than the checkpoint says"),
+            ("config.json", "cut", "config.json is damaged"),
+            ("partition.json", "cut", "partition.json is damaged"),
+        ],
+    )
+    def test_damage(
+        self,
+        victim: str,
+        damage: str,
+        message: str,
+        tmp_path: Path,
+        dataset: Dataset,
+        settings: dict[str, Any],
+    ) -> None:
+        run(tmp_path, dataset, {**settings, "rounds": 1})
+        (tmp_path / "result.json").unlink()
+        path = sorted(tmp_path.glob(victim))[0]
+        data = bytearray(path.read_bytes())
+        if damage == "remove":
+            path.unlink()
+        elif damage == "cut":
+            path.write_bytes(data[: len(data) // 2])
+        else:
+            data[-1] ^= 1
+            path.write_bytes(data)
+        with pytest.raises(DataError, match=message) as caught:
+            run(tmp_path, dataset, {**settings, "rounds": 1})
+        assert path.name in str(caught.value)
+
+    def test_a_directory_in_use(
+        self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+    ) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        here, there = spawn.Pipe()
+        holder = spawn.Process(target=_hold, args=(there, tmp_path), daemon=True)
+        holder.start()
+        try:
+            assert here.recv() == "held"
+            with pytest.raises(UserError, match="in use by another process"):
+                run(tmp_path, dataset, settings)
+        finally:
+            holder.kill()
+            holder.join()
+        run(tmp_path, dataset, {**settings, "rounds": 1})  # its death lets go of the directory
+
+    def test_both_config_and_settings(self) -> None:
+        with pytest.raises(UserError, match="not both"):
+            calmfed.run(parse({}), rounds=3)
+
+
+def _hold(link: Any, folder: Path) -> None:
+    from calmfed.simulate.lock import locked
+
+    with locked(folder):
+        link.send("held")
+        link.recv()
