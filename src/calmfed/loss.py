@@ -44,11 +44,18 @@ def distillation_loss(
             f"judgement must be of the student's samples and classes {list(student_logits.shape)}, "
             f"got a target of shape {list(judgement.target.shape)}"
         )
+    if judgement.trust.shape != student_logits.shape[:1]:
+        raise ValueError(
+            f"judgement must have one trust a sample [{len(student_logits)}], "
+            f"got shape {list(judgement.trust.shape)}"
+        )
     if log_prior is not None and log_prior.shape != student_logits.shape[1:]:
         raise ValueError(
             f"log_prior must be one number a class [{student_logits.shape[1]}], "
             f"got shape {list(log_prior.shape)}"
         )
+    if labels.ndim == 1:
+        labels = labels.long()
     return objective(student_logits, labels, judgement, kd_weight, log_prior)
 
 
