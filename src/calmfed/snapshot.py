@@ -30,7 +30,7 @@ def decode(data: bytes, origin: str) -> State:
     """A state from safetensors bytes; ``origin`` names them in the error when they are damaged."""
     try:
         return safetensors.torch.load(data)
-    except SafetensorError as error:
+    except (SafetensorError, KeyError) as error:  # KeyError: a type that torch does not have
         raise DataError(f"{origin} is not a readable safetensors snapshot: {error}") from error
 
 
