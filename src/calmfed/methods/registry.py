@@ -43,9 +43,12 @@ def register_method(name: str) -> Callable[[M], M]:
     """Register a `Method` class under a name; it must be a frozen dataclass with defaults."""
 
     def register(method: M) -> M:
-        known = _METHODS.get(name)
-        if known is not None and known.__qualname__ != method.__qualname__:
-            raise UserError(f"there is a method {name!r} already: {known.__qualname__}")
+        if not method.__module__.startswith("calmfed.methods."):
+            methods()  # so that a name which is taken is refused here
+        known = _METHODS.get(name, method)
+        if (known.__module__, known.__qualname__) != (method.__module__, method.__qualname__):
+            taken = f"{known.__module__}.{known.__qualname__}"
+            raise UserError(f"there is a method {name!r} already: {taken}")
         _METHODS[name] = method
         return method
 

@@ -47,9 +47,12 @@ def register_model(name: str) -> Callable[[F], F]:
     """
 
     def register(factory: F) -> F:
-        known = _FACTORIES.get(name)
-        if known is not None and known.__qualname__ != factory.__qualname__:
-            raise UserError(f"there is a model {name!r} already: {known.__qualname__}")
+        if not _built_in(factory):
+            _load_built_in()  # so that a name which is taken is refused here
+        known = _FACTORIES.get(name, factory)
+        if (known.__module__, known.__qualname__) != (factory.__module__, factory.__qualname__):
+            taken = f"{known.__module__}.{known.__qualname__}"
+            raise UserError(f"there is a model {name!r} already: {taken}")
         _FACTORIES[name] = factory
         return factory
 
@@ -94,8 +97,12 @@ def own_factories(names: Collection[str]) -> dict[str, Factory]:
     return {
         name: factory
         for name, factory in _FACTORIES.items()
-        if name in names and not factory.__module__.startswith("calmfed.models.")
+        if name in names and not _built_in(factory)
     }
+
+
+def _built_in(factory: Factory) -> bool:
+    return factory.__module__.startswith("calmfed.models.")
 
 
 def _load_built_in() -> None:
