@@ -105,8 +105,8 @@ def validation_split(
     """Split a client's samples into training and validation, stratified by class.
 
     The validation part holds ``fraction`` of the samples, rounded, at least one, each class by
-    its largest remainder. The last training sample of a class is taken only where no class has
-    two, and at least two samples stay for training.
+    its largest remainder. Each class keeps a sample for training unless there are too many classes
+    for that, and at least two samples stay for training.
 
     Args:
         labels: Class of each of the client's samples, [n].
