@@ -80,9 +80,11 @@ class Progress:
         now = time.monotonic()
         if self.total and now - self._spoke >= PLAIN_SECONDS:
             self._spoke = now
-            left = (now - self._began) * (self.total - done) / max(1, done - self._first)
-            about = f"{self._what}: {done / self.total:.0%}, about {_duration(left)} left"
-            note(about + (f", {note_}" if note_ else ""))
+            told = [f"{self._what}: {done / self.total:.0%}"]
+            if done - self._first > 0.01 * self.total:  # before that it is mostly starting up
+                left = (now - self._began) * (self.total - done) / (done - self._first)
+                told.append(f"about {_duration(left)} left")
+            note(", ".join([*told, *([note_] if note_ else [])]))
 
     def start_at(self, done: int) -> None:
         """What was done in an earlier start does not count towards the pace of this one."""

@@ -52,6 +52,11 @@ class Result:
         """Global accuracy of the models that were best on their own validation splits."""
         return float(self.told["best"]["accuracy"])
 
+    @property
+    def ensemble(self) -> float:
+        """Accuracy of the mean of all clients' last models: how much there is to pass on."""
+        return float(self.told["last"]["ensemble"])
+
 
 @dataclass(frozen=True)
 class RunClient:
