@@ -28,16 +28,15 @@ class Normalisation:
     def of(cls, images: Images) -> "Normalisation":
         """Measure the constants of images [n, channels, height, width].
 
-        Sums run over exact integers or float64, so the result does not depend on how the work
-        is cut. A channel that never changes is only shifted.
+        Float64, some samples at a time, so that no second copy of the data set is made. A channel
+        that never changes is only shifted.
         """
-        mean, deviation = [], []
-        for channel in range(images.shape[1]):
-            values = images[:, channel].astype(np.float64)
-            spread = float(values.std())
-            mean.append(float(values.mean()))
-            deviation.append(spread if spread > 0 else 1.0)
-        return cls(tuple(mean), tuple(deviation))
+        parts = [images[i : i + 1024] for i in range(0, len(images), 1024)]
+        count = images.size / images.shape[1]
+        mean = sum(part.sum(axis=(0, 2, 3), dtype=np.float64) for part in parts) / count
+        squares = sum(np.square(part - mean[:, None, None]).sum(axis=(0, 2, 3)) for part in parts)
+        deviation = np.sqrt(squares / count)
+        return cls(tuple(mean.tolist()), tuple(np.where(deviation > 0, deviation, 1.0).tolist()))
 
     def __call__(self, images: Images) -> Tensor:
         """Images [n, C, H, W] as a normalised float32 tensor, channels last in memory."""
