@@ -2,18 +2,16 @@
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from calmfed.cli import tables
+from calmfed.cli.options import AsJson
 
 app = typer.Typer(
     help="Data sets: which there are, fetching them, looking at one.", no_args_is_help=True
 )
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.command("list")
@@ -25,8 +23,9 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps([asdict(entry) for entry in entries]))
         return
-    table = _table("name", "classes", "shape", "download", "here", "public", "what it is")
+    table = tables.table("name", "classes", "shape", "download", "here", "public", "what it is")
     table.columns[0].no_wrap = True
+    table.columns[-1].justify = "left"
     for entry in entries:
         table.add_row(
             entry.name,
@@ -37,7 +36,7 @@ def list_(as_json: AsJson = False) -> None:
             "yes" if entry.public else "no",
             entry.summary,
         )
-    _print(table)
+    tables.show(table)
 
 
 @app.command()
@@ -71,8 +70,9 @@ def show(
     if as_json:
         typer.echo(json.dumps(asdict(about)))
         return
-    facts = _table("", "")
+    facts = tables.table("", "")
     facts.show_header = False
+    facts.columns[1].justify = "left"
     facts.add_row("name", about.name)
     facts.add_row("what it is", about.summary)
     facts.add_row("where", about.where)
@@ -86,32 +86,16 @@ def show(
     for file in about.files:
         state = "" if file.present else " (not fetched)"
         facts.add_row("public file" if file.public else "file", f"{file.path}{state}")
-    _print(facts)
+    tables.show(facts)
     if about.counts is None:
         typer.echo(f"Not here yet: calmfed data fetch {about.name}")
         return
-    classes = _table("label", "class", *about.counts)
+    classes = tables.table("label", "class", *about.counts)
     for label, word in enumerate(about.labels):
         classes.add_row(
             str(label), word, *(f"{counts[label]:,}" for counts in about.counts.values())
         )
-    _print(classes)
-
-
-def _table(*columns: str) -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _print(table: "Table") -> None:
-    from rich.console import Console
-
-    # Names and paths are not markup.
-    Console(markup=False, emoji=False, highlight=False).print(table)
+    tables.show(classes)
 
 
 def _shape(shape: tuple[int, int, int] | None) -> str:
