@@ -137,6 +137,8 @@ def load_study(folder: Path) -> Study:
         return Study(told["name"], told["axes"], cells)
     except FileNotFoundError:
         raise UserError(f"{folder} holds no study: there is no study.json") from None
+    except UserError as error:  # of a method or model, say, that only its own program registers
+        raise UserError(f"{path}: {error}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is damaged: {error}") from None
 
