@@ -256,6 +256,8 @@ def test_one_hot_distributions_are_the_same_labels_as_indices(
 def test_infinite_tau_makes_every_weight_one_and_the_target_the_mean_exactly(q: Array) -> None:
     assert torch.equal(gates.agreement(tensor(q), math.inf), torch.ones(q.shape))
     assert torch.equal(gates.agreement_target(tensor(q), math.inf), gates.consensus(tensor(q)))
+    log_q = tensor(q).log()  # before it is rounded too
+    assert torch.equal(gates.log_agreement_target(log_q, math.inf), gates.log_consensus(log_q))
 
 
 @given(st.lists(st.floats(0, math.inf), min_size=1), st.floats(0, 1))

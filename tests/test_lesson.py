@@ -109,7 +109,7 @@ def test_a_lesson_is_a_plain_training_loop_bit_for_bit(
     teachers = pool(3 if rule else 0)
     # Teachers predict N at a time here as there, so that not even the last bit differs.
     asked = lesson(rule, len(teachers), augment=augment, ce=ce, teacher_batch=N)
-    student = small_model(1)
+    student = small_model(1).eval()  # as it comes from an examination
     expected = plain_loop(asked, copy.deepcopy(student), samples, teachers)
     outcome = carry_out(asked, student, samples, teachers)
     assert same(outcome.state, expected)

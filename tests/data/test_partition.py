@@ -148,6 +148,15 @@ def test_shards_give_each_client_exactly_its_number_of_classes_and_leave_none_ou
         assert {share for share in shares if share} <= {40 // held, -(-40 // held)}
 
 
+def test_which_classes_a_client_holds_under_shards_is_drawn() -> None:
+    labels = np.arange(400) % 10
+    held = set()
+    for seed in range(10):
+        first = partition(labels, 4, rng(seed), kind="shards", classes_per_client=3)[0]
+        held.add(tuple(np.unique(labels[first])))
+    assert len(held) > 5
+
+
 @pytest.mark.parametrize(
     ("labels", "clients", "settings", "message"),
     [

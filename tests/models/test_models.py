@@ -71,6 +71,12 @@ def test_every_shape_of_input_trains(name: str, channels: int, height: int, widt
     assert model.eval()(torch.randn(1, channels, height, width)).shape == (1, 5)
 
 
+def test_cnn6_does_not_pool_what_is_one_wide_already() -> None:
+    model = create("cnn6", 1, 5, 0.125)
+    for height, width in ((1, 1), (4, 4), (2, 64)):
+        assert model(torch.randn(2, 1, height, width)).shape == (2, 5)
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_narrowest_widths_still_have_two_channels(name: str) -> None:
     model = create(name, 1, 2, 1e-9)
