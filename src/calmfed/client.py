@@ -11,7 +11,7 @@ from calmfed.models import ModelSpec
 from calmfed.snapshot import State, is_finite, misfit
 from calmfed.workshop import Workshop, predict
 
-ADOPT_TOLERANCE = 0.5
+ADOPT_TOLERANCE = 0.55
 """How much prior-corrected validation accuracy an owner lets a visit cost (see docs)."""
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from calmfed import presets
+from calmfed.client import ADOPT_TOLERANCE
 from calmfed.errors import UserError, nearest
 from calmfed.lesson import Recipe
 from calmfed.methods import MethodSetup, set_up
@@ -72,7 +73,7 @@ class Config:
     ce: str | None = None
     kd_weight: float | None = None
     augment: str = "none"
-    adopt_tolerance: float = 0.5
+    adopt_tolerance: float = ADOPT_TOLERANCE
     eval_every: int = 10
     eval_samples: int = 2000
     seed: int = 0
