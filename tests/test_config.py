@@ -159,6 +159,8 @@ def test_an_identity_is_of_all_settings() -> None:
             value = 0.25
         if name == "active":
             value = 11
+        if name == "val_fraction":
+            value = 0.2
         identities.add(replace(config, **{name: value}).identity())
     assert len(identities) == 1 + len(fields(Config))
 

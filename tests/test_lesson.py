@@ -196,14 +196,14 @@ def test_teachers_judge_each_sample_once_or_each_place_of_an_augmented_stream(
     for seen in shown:
         assert sum(seen) == judged
         assert max(seen) == 8
-    assert outcome.teacher_passes == 2 * judged
+    assert outcome.heard.teacher_passes == 2 * judged
     assert outcome.samples_studied == 3 * N
 
 
 def test_without_teachers_nobody_is_asked(samples: Samples) -> None:
     outcome = carry_out(lesson(Uniform(), 0), small_model(1), samples, [])
-    assert (outcome.samples_studied, outcome.teacher_passes) == (3 * N, 0)
-    assert outcome.trust is None
+    assert (outcome.samples_studied, outcome.heard.teacher_passes) == (3 * N, 0)
+    assert outcome.heard.trust is None
 
 
 def test_each_teacher_is_used_up_before_the_next_is_asked_for(samples: Samples) -> None:
@@ -223,7 +223,7 @@ def test_each_teacher_is_used_up_before_the_next_is_asked_for(samples: Samples) 
 
 
 def record_of(samples: Samples, rule: Rule, **settings: object) -> TrustRecord:
-    trust = carry_out(lesson(rule, 2, **settings), small_model(1), samples, pool(2)).trust
+    trust = carry_out(lesson(rule, 2, **settings), small_model(1), samples, pool(2)).heard.trust
     assert trust is not None
     return trust
 
@@ -260,14 +260,6 @@ def test_an_augmented_lesson_records_the_first_pass(samples: Samples) -> None:
     assert record.label.tolist() == samples.y[torch.from_numpy(order)].tolist()
 
 
-def test_a_teacher_that_says_nan_is_named_as_bad_input(samples: Samples) -> None:
-    def broken(x: Tensor) -> Tensor:
-        return torch.full((len(x), CLASSES), torch.nan)
-
-    with pytest.raises(ValueError, match="teacher_logits must be finite"):
-        carry_out(lesson(Uniform(), 1), small_model(1), samples, [broken])
-
-
 def test_a_lesson_is_at_home_where_student_and_host_are_one() -> None:
     assert not lesson().at_home
     assert Lesson("c1", "c1", (), None, Recipe(), STREAM).at_home
@@ -277,7 +269,7 @@ def test_a_lesson_is_at_home_where_student_and_host_are_one() -> None:
     ("make", "message"),
     [
         (lambda: Recipe(epochs=0), "epochs must be at least 1, got 0"),
-        (lambda: Recipe(batch=0), "batch must be at least 1, got 0"),
+        (lambda: Recipe(batch=0), "batch must be at least 2, got 0"),
         (lambda: Recipe(teacher_batch=0), "teacher_batch must be at least 1, got 0"),
         (lambda: Recipe(lr=-0.1), "lr must be .* at least zero, got -0.1"),
         (lambda: Recipe(lr=float("nan")), "lr must be a finite number .*, got nan"),
@@ -295,3 +287,20 @@ def test_a_recipe_out_of_range_is_named(make: Callable[[], Recipe], message: str
 def test_an_unknown_cross_entropy_is_told_with_the_nearest_right_one() -> None:
     with pytest.raises(UserError, match="unknown ce 'prio': did you mean 'prior'"):
         Recipe(ce="prio")
+
+
+def test_a_teacher_that_overflows_is_left_out_and_counted(samples: Samples) -> None:
+    """The others are heard as if it were not there; if none is left, labels alone teach."""
+    two = lesson(Calm(), 2)
+    with_third = lesson(Calm(), 3)
+
+    def overflowing(x: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(x), 3), torch.nan)
+
+    alone = carry_out(two, small_model(1), samples, pool(2))
+    beside = carry_out(with_third, small_model(1), samples, [*pool(2), overflowing])
+    assert (beside.heard.unheard, alone.heard.unheard) == (1, 0)
+    assert all(torch.equal(beside.state[key], alone.state[key]) for key in alone.state)
+    nobody = carry_out(lesson(Calm(), 1), small_model(1), samples, [overflowing])
+    assert nobody.heard.judgement is None
+    assert nobody.heard.trust is None

@@ -6,6 +6,7 @@ files go) must not change a result.
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from calmfed import presets
 from calmfed.client import ADOPT_TOLERANCE
+from calmfed.data.partition import KINDS
 from calmfed.errors import UserError, nearest
 from calmfed.lesson import Recipe
 from calmfed.methods import MethodSetup, set_up
@@ -89,6 +91,15 @@ class Config:
             raise UserError(
                 f"active must be at most the number of clients {self.clients}, got {self.active}"
             )
+        if self.partition not in KINDS:
+            raise UserError(
+                f"unknown partition {self.partition!r}: {nearest(self.partition, KINDS)}"
+            )
+        for name in ("dirichlet_alpha", "width"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise UserError(f"{name} must be above zero and finite, got {getattr(self, name)}")
+        if not 0 < self.val_fraction < 1:
+            raise UserError(f"val_fraction must lie between 0 and 1, got {self.val_fraction}")
         if not self.models:
             raise UserError("models must name at least one architecture")
         if not 0 <= self.adopt_tolerance <= 1:
@@ -147,11 +158,7 @@ KEYS = tuple(f.name for f in fields(Config))
 
 
 def parse(settings: Mapping[str, Any]) -> Config:
-    """Settings by key as a `Config`; a text value is read as the key's type.
-
-    A table ``only`` in the settings holds, by data set, what differs for that data set; keys that
-    stand beside it win over it only if they come from a later layer (see `layered`).
-    """
+    """Settings by key as a `Config`; a text value is read as the key's type."""
     check_keys(settings)
     values = dict(settings)
     if isinstance(models := values.get("models"), str):

@@ -52,9 +52,10 @@ class Recipe:
     teacher_batch: int = 512
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "teacher_batch"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, got {getattr(self, name)}")
+        # batch norm cannot train on a single sample
+        for name, least in (("epochs", 1), ("batch", 2), ("teacher_batch", 1)):
+            if getattr(self, name) < least:
+                raise UserError(f"{name} must be at least {least}, got {getattr(self, name)}")
         for name in ("lr", "momentum", "weight_decay"):
             checks.at_least_zero(name, getattr(self, name))
         checks.fraction("kd_weight", self.kd_weight)
@@ -111,20 +112,36 @@ class TrustRecord:
 
 
 @dataclass(frozen=True)
+class Hearing:
+    """What the teachers said on a stream, judged.
+
+    Attributes:
+        judgement: By place in the stream if the view is augmented, else by sample; None if there
+            was nobody to hear.
+        trust: The record of the first pass; None likewise.
+        teacher_passes: Forward passes of teachers, one a teacher and sample.
+        unheard: Teachers whose predictions were not finite here, and so were left out.
+    """
+
+    judgement: Judgement | None = None
+    trust: TrustRecord | None = None
+    teacher_passes: int = 0
+    unheard: int = 0
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What comes out of a lesson, besides the trained student.
 
     Attributes:
         state: The student's state after it.
         samples_studied: Forward and backward passes of the student.
-        teacher_passes: Forward passes of teachers, one a teacher and sample.
-        trust: What the rule thought; None without teachers.
+        heard: What the teachers said, and how far they were believed.
     """
 
     state: State
     samples_studied: int
-    teacher_passes: int
-    trust: TrustRecord | None
+    heard: Hearing
 
 
 def carry_out(
@@ -144,35 +161,36 @@ def carry_out(
     view = lay_out(
         len(samples), recipe.epochs, recipe.augment, (height, width), lesson.stream.generator()
     )
-    judgement = trust = None
-    judged = 0
+    heard = Hearing()
     if lesson.teachers and lesson.rule is not None:
-        judgement, trust, judged = judge(lesson.rule, teachers, samples, view, recipe.teacher_batch)
+        heard = judge(lesson.rule, teachers, samples, view, recipe.teacher_batch)
     with lesson.stream.torch_generator():
-        study(student, samples, view, judgement, recipe)
-    return Outcome(state_of(student), len(view), judged * len(lesson.teachers), trust)
+        study(student, samples, view, heard.judgement, recipe)
+    return Outcome(state_of(student), len(view), heard)
 
 
 def judge(
     rule: Rule, teachers: Iterable[Teacher], samples: Samples, view: View, batch: int
-) -> tuple[Judgement, TrustRecord, int]:
+) -> Hearing:
     """Let the teachers predict on the stream and the rule judge them.
 
-    Where nothing is augmented all passes show the same samples: each is judged once.
-
-    Returns:
-        The judgement, by place in the stream if the view is augmented, else by sample; the record
-        of the first pass; and the number of samples judged.
+    Where nothing is augmented all passes show the same samples: each is judged once. A teacher
+    that overflows on these samples has nothing to say about them; the others still do.
     """
     shown = view if view.augmented else _once(view)
     chunks = [slice(i, min(i + batch, len(shown))) for i in range(0, len(shown), batch)]
     with torch.no_grad():
-        logits = torch.stack(
-            [torch.cat([teacher(shown.show(samples.x, c)) for c in chunks]) for teacher in teachers]
-        )
+        logits = [
+            torch.cat([teacher(shown.show(samples.x, c)) for c in chunks]) for teacher in teachers
+        ]
+    passes = len(shown) * len(logits)
+    sound = [said for said in logits if bool(torch.isfinite(said).all())]
+    unheard = len(logits) - len(sound)
+    if not sound:
+        return Hearing(None, None, passes, unheard)
     labels = samples.y[torch.from_numpy(shown.order)]
-    judgement = rule(logits, labels)
-    return judgement, _record(judgement, labels, len(samples)), len(shown)
+    judgement = rule(torch.stack(sound), labels)
+    return Hearing(judgement, _record(judgement, labels, len(samples)), passes, unheard)
 
 
 def study(

@@ -128,3 +128,18 @@ def test_a_name_that_is_taken_is_refused_even_to_a_class_of_the_same_name() -> N
     with pytest.raises(UserError, match=r"'local' already: calmfed\.methods\.local\.Local"):
         register_method("local")(Local)
     assert methods()["local"] is not Local
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("calm:12,eta=0.5", "fixes eta at 0"),  # it would switch gate 3 on again
+        ("calm:3,tau=0.1", "fixes tau at inf"),
+        ("calm:", "has no variant ''"),
+        ("calm,tau=1,tau=2", "gives a setting twice"),
+        ("calm,batch=1", "batch must be at least 2"),
+    ],
+)
+def test_slips_of_the_notation_are_not_passed_over(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        set_up(text)

@@ -66,13 +66,17 @@ def methods() -> dict[str, type[Method]]:
 def set_up(text: str) -> MethodSetup:
     """Set up a method from its notation, or say what is wrong with it."""
     head, *settings = (part.strip() for part in text.split(","))
-    name, _, variant = head.partition(":")
+    name, colon, variant = head.partition(":")
     known = methods()
     if name not in known:
         raise UserError(f"unknown method {name!r}: {nearest(name, known)}")
     method = known[name]()
-    given = dict(_pair(setting, text) for setting in settings)
-    if variant:
+    pairs = [_pair(setting, text) for setting in settings]
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise UserError(f"method {text!r} gives a setting twice")
+    plain = getattr(method, "rule", None)
+    if colon:
         if variant not in method.variants:
             raise UserError(
                 f"method {name!r} has no variant {variant!r}: {nearest(variant, method.variants)}"
@@ -89,6 +93,8 @@ def set_up(text: str) -> MethodSetup:
             raise UserError(
                 f"method {head!r} has no setting {key!r}: {nearest(key, own | of_rule | of_recipe)}"
             )
+        if type(rule) is type(plain) and getattr(rule, key, None) != getattr(plain, key, None):
+            raise UserError(f"method {head!r} fixes {key} at {getattr(rule, key):g}")
     try:
         if mine := _typed(type(method), given, own):
             method = replace(method, **mine)

@@ -44,6 +44,7 @@ class Counters:
         lessons: Carried out.
         samples_studied: Forward and backward passes of students.
         teacher_passes: Forward passes of teachers.
+        unheard: Teachers left out of a lesson because their predictions were not finite there.
         bytes_moved: That a real exchange would move.
         refusals: Outcomes and merges that owners did not adopt.
     """
@@ -51,6 +52,7 @@ class Counters:
     lessons: int = 0
     samples_studied: int = 0
     teacher_passes: int = 0
+    unheard: int = 0
     bytes_moved: int = 0
     refusals: int = 0
 

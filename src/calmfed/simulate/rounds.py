@@ -68,6 +68,7 @@ class Rounds:
             counters.lessons += 1
             counters.samples_studied += report.samples_studied
             counters.teacher_passes += report.teacher_passes
+            counters.unheard += report.unheard
             if report.trust is not None:
                 events.append(
                     Event(number, lesson.student, "trust", float(report.trust.trust.mean()))

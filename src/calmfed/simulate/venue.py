@@ -38,6 +38,7 @@ class LessonReport:
     state: StateRef
     samples_studied: int
     teacher_passes: int
+    unheard: int
     trust: TrustRecord | None
 
 
@@ -66,8 +67,13 @@ class LessonTask:
             for name in self.lesson.teachers
         )
         outcome = carry_out(self.lesson, student, context.samples(self.lesson.host), teachers)
+        heard = outcome.heard
         return LessonReport(
-            store.put(outcome.state), outcome.samples_studied, outcome.teacher_passes, outcome.trust
+            state=store.put(outcome.state),
+            samples_studied=outcome.samples_studied,
+            teacher_passes=heard.teacher_passes,
+            unheard=heard.unheard,
+            trust=heard.trust,
         )
 
 
@@ -85,7 +91,7 @@ class PredictTask:
         return self.state.nbytes
 
     def perform(self, context: Venue) -> NDArray[np.float32]:
-        """Probabilities, [n, classes]."""
+        """Probabilities, [n, classes]; all alike for a sample on which the model overflows."""
         federation = context.federation
         model = context.workshop.teacher(self.spec, context.store.get(self.state))
         part = federation.members.evaluation
@@ -96,5 +102,6 @@ class PredictTask:
             for start in range(0, n, batch):
                 span = slice(start, start + batch)
                 x = federation.arrays.test_x[span if self.whole else part[span]]
-                chunks.append(model(federation.members.normalisation(x)).softmax(dim=1))
+                shares = model(federation.members.normalisation(x)).softmax(dim=1)
+                chunks.append(shares.nan_to_num(1 / shares.shape[1]))
         return torch.cat(chunks).numpy()
