@@ -26,8 +26,11 @@ def spaced(heights: list[float], least: float) -> list[float]:
     """Labels at these heights, moved apart until they do not touch."""
     order = np.argsort(heights)
     moved = np.array(heights, float)
-    for below, above in pairwise(order):
-        moved[above] = max(moved[above], moved[below] + least)
+    for _ in range(100):  # each push may make two others touch
+        for below, above in pairwise(order):
+            push = max(0.0, least - (moved[above] - moved[below])) / 2
+            moved[below] -= push
+            moved[above] += push
     return [float(height) for height in moved]
 
 
@@ -72,7 +75,7 @@ def main() -> None:
         axes.set_xlim(0, rounds[-1])
         axes.set_ylim(0, 100)
         axes.set_xlabel("round")
-        axes.set_ylabel("global accuracy, % (mean ± sd, n = 3 seeds)")
+        axes.set_ylabel("global accuracy, %")
         axes.grid(visible=True, axis="y", color="#e3e6ea")
         out.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(out, metadata={"Date": None})

@@ -78,7 +78,8 @@ class Progress:
             self._bar.update(self._task, completed=done, total=self.total or None, note=note_)
             return
         now = time.monotonic()
-        if self.total and now - self._spoke >= PLAIN_SECONDS:
+        wait = PLAIN_SECONDS * max(1, (now - self._began) / 200)  # a log of hours stays short
+        if self.total and now - self._spoke >= wait:
             self._spoke = now
             told = [f"{self._what}: {done / self.total:.0%}"]
             if done - self._first > 0.01 * self.total:  # before that it is mostly starting up
