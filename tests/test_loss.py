@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,6 +198,10 @@ def test_labels_may_be_any_integers(dtype: torch.dtype) -> None:
 OK = believed([0.5, 0.5])
 
 
+ARRAY: Any = Z.numpy()  # what a caller without a type checker may hand over
+LIST: Any = [0]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -217,7 +222,26 @@ OK = believed([0.5, 0.5])
             lambda: distillation_loss(
                 Z.repeat(2, 1), Y.repeat(2), replace(OK, target=torch.full((2, 2), 0.5))
             ),
-            r"judgement must have one trust a sample \[2\], got shape \[1\]",
+            r"judgement.trust must be one number a sample \[2\], got \[1\]",
+        ),
+        (lambda: distillation_loss(Z[:0], Y[:0], OK), "of at least one sample, got shape"),
+        (lambda: distillation_loss(ARRAY, Y, OK), "student_logits must be a torch tensor"),
+        (lambda: distillation_loss(Z, LIST, OK), "labels must be a torch tensor, got list"),
+        (
+            lambda: distillation_loss(Z, Y, replace(OK, trust=torch.tensor([1.5]))),
+            r"judgement.trust must lie in \[0, 1\], got 1.5",
+        ),
+        (
+            lambda: distillation_loss(Z, Y, replace(OK, target=torch.full((1, 2), math.nan))),
+            "judgement.target must be finite",
+        ),
+        (
+            lambda: distillation_loss(Z, Y, replace(OK, temperature=0.0)),
+            "judgement.temperature must be a finite number above zero",
+        ),
+        (
+            lambda: distillation_loss(Z, Y, OK, log_prior=torch.tensor([0.0, math.nan])),
+            "log_prior must be finite",
         ),
         (
             lambda: distillation_loss(Z, Y, OK, log_prior=torch.zeros(3)),

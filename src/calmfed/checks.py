@@ -6,32 +6,49 @@ import torch
 from torch import Tensor
 
 
+def number(name: str, value: object) -> None:
+    """A plain number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+
+
 def above_zero(name: str, value: float) -> None:
     """A scale: above zero, infinity allowed."""
+    number(name, value)
     if not value > 0:  # written so that NaN fails too
         raise ValueError(f"{name} must be above zero, got {value}")
 
 
 def temperature(name: str, value: float) -> None:
     """T of Eq. 1: above zero and finite, because the loss multiplies by its square."""
+    number(name, value)
     if not 0 < value < math.inf:
         raise ValueError(f"{name} must be a finite number above zero, got {value}")
 
 
 def at_least_zero(name: str, value: float) -> None:
     """A finite strength that may be zero."""
+    number(name, value)
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} must be a finite number of at least zero, got {value}")
 
 
 def fraction(name: str, value: float) -> None:
     """A number in [0, 1]."""
+    number(name, value)
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must lie in [0, 1], got {value}")
 
 
+def tensor(name: str, value: object) -> None:
+    """A tensor, and not an array or a list."""
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name} must be a torch tensor, got {type(value).__name__}")
+
+
 def logits(name: str, value: Tensor) -> None:
     """Finite floating-point logits over at least one class."""
+    tensor(name, value)
     if not value.is_floating_point():
         raise ValueError(f"{name} must be floating point, got {value.dtype}")
     if value.ndim == 0 or value.shape[-1] == 0:
@@ -59,6 +76,7 @@ def teachers(name: str, q: Tensor) -> None:
 
 def target(name: str, value: Tensor, like: Tensor | None = None) -> None:
     """A target [B, C] on the simplex, for the same samples and classes as ``like`` [J, B, C]."""
+    tensor(name, value)
     if value.ndim != 2:
         raise ValueError(f"{name} must be [samples, classes], got shape {_shape(value)}")
     if like is not None and value.shape != like.shape[1:]:
@@ -68,8 +86,20 @@ def target(name: str, value: Tensor, like: Tensor | None = None) -> None:
     _probabilities(name, value)
 
 
+def trust(name: str, value: Tensor, samples: int) -> None:
+    """One trust a sample, [B], in [0, 1]."""
+    tensor(name, value)
+    if value.shape != (samples,):
+        raise ValueError(f"{name} must be one number a sample [{samples}], got {_shape(value)}")
+    if not ((value >= 0) & (value <= 1)).all():
+        raise ValueError(
+            f"{name} must lie in [0, 1], got {value.min().item()}..{value.max().item()}"
+        )
+
+
 def divergence(name: str, value: Tensor) -> None:
     """Divergences, [B]: at least zero, infinity allowed."""
+    tensor(name, value)
     if value.ndim != 1:
         raise ValueError(f"{name} must be one number a sample, got shape {_shape(value)}")
     if not (value >= 0).all():
@@ -78,6 +108,7 @@ def divergence(name: str, value: Tensor) -> None:
 
 def labels(name: str, value: Tensor, samples: int, classes: int) -> None:
     """Class indices [B] in 0..C-1, or distributions [B, C] on the simplex."""
+    tensor(name, value)
     if value.ndim not in (1, 2) or len(value) != samples:
         raise ValueError(
             f"{name} must be class indices [{samples}] or distributions [{samples}, {classes}], "
@@ -98,6 +129,7 @@ def labels(name: str, value: Tensor, samples: int, classes: int) -> None:
 
 
 def _three_dimensions(name: str, value: Tensor) -> None:
+    tensor(name, value)
     if value.ndim != 3:
         raise ValueError(f"{name} must be [teachers, samples, classes], got shape {_shape(value)}")
     if len(value) == 0:

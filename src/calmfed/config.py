@@ -11,7 +11,8 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,6 +23,9 @@ from calmfed.errors import UserError, nearest
 from calmfed.lesson import Recipe
 from calmfed.methods import MethodSetup, set_up
 from calmfed.models import check_name
+
+MAX_THREADS = 1024
+"""More is a slip of the keyboard."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,9 @@ class Config:
     teacher_batch: int = 512
 
     def __post_init__(self) -> None:
+        for name, hint in get_type_hints(Config).items():
+            if not _fits(getattr(self, name), hint):
+                raise UserError(f"{name} must be {_in_words(hint)}, got {getattr(self, name)!r}")
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
@@ -95,6 +102,8 @@ class Config:
             raise UserError(
                 f"unknown partition {self.partition!r}: {nearest(self.partition, KINDS)}"
             )
+        if self.threads > MAX_THREADS:
+            raise UserError(f"threads must be at most {MAX_THREADS}, got {self.threads}")
         for name in ("dirichlet_alpha", "width"):
             if not 0 < getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be above zero and finite, got {getattr(self, name)}")
@@ -139,6 +148,24 @@ class Config:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a field's type; a switch is not a number."""
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if value is None or isinstance(value, bool):
+        return type(value) in kinds
+    if isinstance(value, tuple):
+        return tuple[str, ...] in kinds and all(isinstance(name, str) for name in value)
+    return type(value) in kinds or (type(value) is int and float in kinds)
+
+
+def _in_words(hint: Any) -> str:
+    """A field's type, for those who write settings."""
+    words = {int: "a whole number", float: "a number", str: "text", NoneType: "None"}
+    words[bool] = "true or false"
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return " or ".join(words.get(kind, "a tuple of names") for kind in kinds)
+
+
 _LEAST = {
     "train_samples": 1,
     "shrink": 1,
@@ -153,6 +180,9 @@ _LEAST = {
     "threads": 1,
 }
 
+UNSET = {"train_samples": "all", "ce": "method", "kd_weight": "method"}
+"""What is written for None, which TOML does not have: all samples, what the method prefers."""
+
 _CONFIG: TypeAdapter[Config] = TypeAdapter(Config)
 KEYS = tuple(f.name for f in fields(Config))
 
@@ -160,7 +190,10 @@ KEYS = tuple(f.name for f in fields(Config))
 def parse(settings: Mapping[str, Any]) -> Config:
     """Settings by key as a `Config`; a text value is read as the key's type."""
     check_keys(settings)
-    values = dict(settings)
+    values = {key: None if value == UNSET.get(key) else value for key, value in settings.items()}
+    for key, value in values.items():
+        if isinstance(value, bool) and get_type_hints(Config)[key] is not bool:
+            raise UserError(f"{key}: true and false are no value for it")
     if isinstance(models := values.get("models"), str):
         values["models"] = [name.strip() for name in models.strip("[]").split(",")]
     try:
@@ -178,6 +211,8 @@ def check_keys(settings: Mapping[str, Any]) -> None:
     for key in settings:
         if key not in KEYS:
             hint = nearest(key, KEYS)
+            if key in ("only", "preset"):
+                hint = "it can stand in a file or in a study's [base], not here"
             if key in ("temperature", "tau", "sigma", "eta", "floor", "kappa", "merge", "abroad"):
                 hint = f"it is a setting of a method: write for example method='calm,{key}=...'"
             raise UserError(f"unknown setting {key!r}: {hint}")
@@ -193,17 +228,39 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for layer in layers:
         plain = {key: value for key, value in layer.items() if key != "only"}
-        special = layer.get("only", {}).get(str(data), {})
         check_keys(plain)
-        check_keys(special)
-        merged |= plain | special
+        special = _special(table(layer.get("only", {}), "only"))
+        merged |= plain | special.get(str(data), {})
     return merged
+
+
+def _special(only: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings for single data sets, by the set's name, all of them checked."""
+    from calmfed import data  # most layers have no such table
+
+    found = {}
+    for name, told in only.items():
+        known = [listed.partition(":")[0] for listed in data.names()]
+        if name.partition(":")[0] not in known:
+            raise UserError(f"[only.{name}]: there is no such data set: {nearest(name, known)}")
+        found[name] = table(told, f"only.{name}")
+        if "data" in found[name]:
+            raise UserError(f"[only.{name}] cannot say which data set it is")
+        check_keys(found[name])
+    return found
+
+
+def table(value: Any, name: str) -> dict[str, Any]:
+    """A part of a TOML file that must be a table."""
+    if not isinstance(value, Mapping):
+        raise UserError(f"[{name}] must be a table of settings, got {value!r}")
+    return dict(value)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as a dictionary, or a `UserError` that names it."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise UserError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:

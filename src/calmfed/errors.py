@@ -16,6 +16,12 @@ class Interrupted(Exception):  # noqa: N818 - not an error: the work is kept and
     """The user stopped a run; what it had done is on disk and a later start resumes it."""
 
 
+def from_system(error: OSError) -> UserError:
+    """What the operating system refused, as one sentence: a full disk, a name too long."""
+    where = f"{error.filename}: " if error.filename else ""
+    return UserError(f"{where}{error.strerror or error}")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Say which of the known names a wrong one probably meant.
 

@@ -163,7 +163,7 @@ def log_mass_on(log_target: Tensor, labels: Tensor) -> Tensor:
     """The logarithm of the target's mass on the label, ``log target_y``, [B]."""
     if labels.ndim == 1:
         return log_target.gather(1, labels[:, None].long())[:, 0]
-    return torch.logsumexp(log_target + labels.double().log(), dim=-1)
+    return torch.logsumexp(log_target + labels.detach().double().log(), dim=-1)
 
 
 def _log(q: Tensor) -> Tensor:

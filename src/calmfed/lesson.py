@@ -181,7 +181,8 @@ def judge(
     chunks = [slice(i, min(i + batch, len(shown))) for i in range(0, len(shown), batch)]
     with torch.no_grad():
         logits = [
-            torch.cat([teacher(shown.show(samples.x, c)) for c in chunks]) for teacher in teachers
+            torch.cat([teacher(shown.show(samples.x, c)) for c in chunks]).float()
+            for teacher in teachers
         ]
     passes = len(shown) * len(logits)
     sound = [said for said in logits if bool(torch.isfinite(said).all())]

@@ -32,9 +32,11 @@ def distillation_loss(
     Returns:
         The loss, a scalar.
     """
-    if student_logits.ndim != 2:
+    checks.tensor("student_logits", student_logits)
+    if student_logits.ndim != 2 or len(student_logits) == 0:
         raise ValueError(
-            f"student_logits must be [samples, classes], got shape {list(student_logits.shape)}"
+            "student_logits must be [samples, classes] of at least one sample, "
+            f"got shape {list(student_logits.shape)}"
         )
     checks.logits("student_logits", student_logits)
     checks.labels("labels", labels, *student_logits.shape)
@@ -44,16 +46,16 @@ def distillation_loss(
             f"judgement must be of the student's samples and classes {list(student_logits.shape)}, "
             f"got a target of shape {list(judgement.target.shape)}"
         )
-    if judgement.trust.shape != student_logits.shape[:1]:
-        raise ValueError(
-            f"judgement must have one trust a sample [{len(student_logits)}], "
-            f"got shape {list(judgement.trust.shape)}"
-        )
+    checks.target("judgement.target", judgement.target)
+    checks.trust("judgement.trust", judgement.trust, len(student_logits))
+    checks.temperature("judgement.temperature", judgement.temperature)
     if log_prior is not None and log_prior.shape != student_logits.shape[1:]:
         raise ValueError(
             f"log_prior must be one number a class [{student_logits.shape[1]}], "
             f"got shape {list(log_prior.shape)}"
         )
+    if log_prior is not None:
+        checks.logits("log_prior", log_prior)
     if labels.ndim == 1:
         labels = labels.long()
     return objective(student_logits, labels, judgement, kd_weight, log_prior)
@@ -70,6 +72,8 @@ def objective(
 
     A lesson without teachers has cross-entropy alone, with weight one.
     """
+    if logits.dtype in (torch.float16, torch.bfloat16):
+        logits = logits.float()  # half precision is for the model, not for its loss
     shifted = logits if log_prior is None else logits + log_prior
     if judgement is None:
         return F.cross_entropy(shifted, labels)

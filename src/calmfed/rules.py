@@ -194,4 +194,4 @@ def _expected(log_p: Tensor, labels: Tensor) -> Tensor:
     """Log-likelihood of the labels (expected, for distributions), [B]."""
     if labels.ndim == 1:
         return log_p.gather(1, labels[:, None].long())[:, 0]
-    return (log_p * labels.double()).sum(dim=-1)
+    return (log_p * labels.detach().double()).sum(dim=-1)

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import calmfed
 from calmfed.config import parse
 from calmfed.data import Dataset, from_arrays
 from calmfed.errors import DataError, Interrupted, UserError
+from calmfed.methods import Merge, Method, Plan, Round
 from calmfed.simulate import Result, load_run
 from calmfed.simulate.federation import assemble
 from calmfed.workshop import predict
@@ -207,6 +209,102 @@ def test_one_s_own_model_and_arrays_without_a_directory(settings: dict[str, Any]
         calmfed.run(dataset=own, workers=2, **settings)
 
 
+def test_a_result_is_the_same_object_with_and_without_a_directory(
+    finished: Path, dataset: Dataset
+) -> None:
+    kept, bare = Result.read(finished), calmfed.run(dataset=dataset, **SETTINGS)
+    assert without_times(kept.told) == without_times(bare.told)
+
+
+def test_a_config_for_one_s_own_samples_records_their_name(dataset: Dataset) -> None:
+    config = parse({**SETTINGS, "rounds": 1})
+    assert calmfed.run(config, dataset=dataset).told["config"]["data"] == "blobs"
+
+
+class Awkward(torch.nn.Module):
+    """Something that cannot take part, in one of several ways."""
+
+    def __init__(self, fault: str, classes: int) -> None:
+        super().__init__()
+        self.fault = fault
+        size = classes + 1 if fault == "more" else classes
+        self.head = torch.nn.Linear(64, size) if fault != "bare" else torch.nn.Flatten()
+
+    def forward(self, x: torch.Tensor) -> Any:
+        if self.fault == "late" and not hasattr(self, "layer"):
+            self.layer = torch.nn.Linear(64, 64)
+        if self.fault == "breaks":
+            raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+        logits = self.head(x.flatten(1))
+        answers = {"tuple": (logits, logits), "row": logits.mean(0), "whole": logits.long()}
+        return answers.get(self.fault, logits)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("more", r"two samples should give logits \[2, 3\], but give \[2, 4\]"),
+        ("row", r"two samples should give logits \[2, 3\], but give \[3\]"),
+        ("tuple", "answers with tuple, not with logits"),
+        ("whole", "not with logits"),
+        ("bare", "has no parameter to learn"),
+        ("late", "makes layers only when it is used"),
+        ("breaks", "mat1 and mat2 shapes cannot be multiplied"),
+        ("module", "built as int, not a torch.nn.Module"),
+    ],
+)
+def test_a_model_that_cannot_take_part_is_named_before_anything_is_written(
+    fault: str, message: str, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    @calmfed.register_model(f"awkward_{fault}")
+    def factory(channels: int, classes: int, width: float) -> Any:
+        return 5 if fault == "module" else Awkward(fault, classes)
+
+    settings["models"] = (f"awkward_{fault}",)
+    with pytest.raises(UserError, match=f"model 'awkward_{fault}' cannot take part.*{message}"):
+        run(tmp_path / "run", dataset, settings)
+    assert not (tmp_path / "run").exists()
+
+
+class Deep(torch.nn.Module):
+    """Convolutions over a third axis, and half precision at the end."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv3d(1, 2, (1, 3, 3))
+        self.head = torch.nn.Linear(72, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.head(self.conv(x[:, :, None]).flatten(1))
+        return out.bfloat16() if not self.training else out
+
+
+def test_unusual_layers_and_precisions_are_welcome(
+    dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    calmfed.register_model("deep")(lambda channels, classes, width: Deep(classes))
+    settings |= {"models": ("deep",), "method": "visit:calm"}
+    assert calmfed.run(dataset=dataset, **settings).last > 0
+
+
+@pytest.mark.parametrize("flaw", ["stranger", "unlike"])
+def test_a_plan_that_cannot_be_carried_out_is_refused(
+    flaw: str, dataset: Dataset, settings: dict[str, Any]
+) -> None:
+    @calmfed.register_method(f"flawed_{flaw}")
+    @dataclass(frozen=True)
+    class Flawed(Method):
+        def plan(self, round_: Round) -> Plan:
+            if flaw == "stranger":
+                return Plan((round_.lesson(round_.active[0], "nobody"),))
+            return Plan((), (Merge(round_.active[0], round_.active),))
+
+    settings |= {"method": f"flawed_{flaw}", "active": 4}
+    expected = {"stranger": "'nobody', who is not active", "unlike": "several architectures"}
+    with pytest.raises(ValueError, match=expected[flaw]):
+        calmfed.run(dataset=dataset, **settings)
+
+
 def test_one_s_own_model_in_worker_processes(dataset: Dataset, settings: dict[str, Any]) -> None:
     calmfed.register_model("small_linear")(linear_model)
     settings["models"] = ("small_linear",)
@@ -221,15 +319,6 @@ class TestRefusals:
     def test_another_configuration(self, finished: Path, dataset: Dataset) -> None:
         with pytest.raises(UserError, match=r"another run: there epochs is 1, here 2"):
             run(finished, dataset, {**SETTINGS, "epochs": 2})
-
-    def test_other_samples(
-        self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
-    ) -> None:
-        run(tmp_path, dataset, settings)
-        (tmp_path / "result.json").unlink()
-        other = from_arrays(*blobs(150, 7), *blobs(45, 1), name="blobs")
-        with pytest.raises(UserError, match="begun with other samples"):
-            run(tmp_path, other, settings)
 
     def test_a_folder_of_something_else(
         self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
@@ -255,6 +344,12 @@ class TestRefusals:
             ("events.jsonl", "cut", "shorter than the checkpoint says"),
             ("config.json", "cut", "config.json is damaged"),
             ("partition.json", "cut", "partition.json is damaged"),
+            *(
+                (name, content, f"{name} is damaged")
+                for name in ("config.json", "partition.json", "checkpoint/manifest.json")
+                for content in ("[]", "5", "null", "\udcff", '{"config": 5, "clients": []}', "{}")
+            ),
+            ("checkpoint/manifest.json", '"round": 99', "damaged: it is of another federation"),
         ],
     )
     def test_damage(
@@ -274,12 +369,70 @@ class TestRefusals:
             path.unlink()
         elif damage == "cut":
             path.write_bytes(data[: len(data) // 2])
-        else:
+        elif damage == "flip":
             data[-1] ^= 1
             path.write_bytes(data)
+        elif damage.startswith('"round"'):
+            path.write_bytes(data.replace(b'"round": 1', damage.encode()))
+        else:
+            path.write_bytes(damage.encode(errors="surrogateescape"))
         with pytest.raises(DataError, match=message) as caught:
             run(tmp_path, dataset, {**settings, "rounds": 1})
-        assert path.name in str(caught.value)
+        assert path.name in str(caught.value) or "another federation" in message
+
+    @pytest.mark.parametrize("content", ["[]", "{}", "5", '{"config": {}}', "\udcff"])
+    def test_a_damaged_result_is_never_given_out(
+        self, content: str, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+    ) -> None:
+        run(tmp_path, dataset, {**settings, "rounds": 1})
+        (tmp_path / "result.json").write_bytes(content.encode(errors="surrogateescape"))
+        with pytest.raises(DataError, match="delete it, and the same command makes it anew"):
+            run(tmp_path, dataset, {**settings, "rounds": 1})
+        (tmp_path / "result.json").unlink()
+        assert run(tmp_path, dataset, {**settings, "rounds": 1}).last > 0
+
+    def test_a_directory_in_place_of_a_file(
+        self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+    ) -> None:
+        run(tmp_path, dataset, {**settings, "rounds": 1})
+        (tmp_path / "result.json").unlink()
+        (tmp_path / "result.json").mkdir()
+        with pytest.raises(DataError, match=r"result\.json cannot be read"):
+            run(tmp_path, dataset, {**settings, "rounds": 1})
+
+    @pytest.mark.parametrize("finished", [True, False])
+    def test_other_samples_than_it_was_begun_with(
+        self, finished: bool, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
+    ) -> None:
+        """Of a finished run too: its figures are not those of the new samples."""
+        run(tmp_path, dataset, settings)
+        if not finished:
+            (tmp_path / "result.json").unlink()
+        other = from_arrays(*blobs(150, 7), *blobs(45, 1), name="blobs")
+        with pytest.raises(UserError, match="begun with other samples"):
+            run(tmp_path, other, settings)
+
+    def test_a_file_of_samples_that_was_changed_or_deleted(
+        self, tmp_path: Path, settings: dict[str, Any]
+    ) -> None:
+        path = tmp_path / "mine.npz"
+        keys = ("train_x", "train_y", "test_x", "test_y")
+
+        def write(seed: int) -> None:
+            held = (*blobs(150, seed), *blobs(45, 1))
+            np.savez(path, **dict(zip(keys, held, strict=True)))  # type: ignore[arg-type]  # numpy takes any name
+
+        settings |= {"data": f"npz:{path}", "rounds": 1}
+        write(0)
+        calmfed.run(directory=tmp_path / "run", **settings)
+        again = calmfed.run(directory=tmp_path / "run", **settings)
+        assert again.told == Result.read(tmp_path / "run").told
+        write(1)
+        with pytest.raises(UserError, match="begun with other samples"):
+            calmfed.run(directory=tmp_path / "run", **settings)
+        path.unlink()
+        with pytest.raises(DataError, match="is not there"):
+            calmfed.run(directory=tmp_path / "run", **settings)
 
     def test_a_directory_in_use(
         self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
@@ -300,6 +453,19 @@ class TestRefusals:
     def test_both_config_and_settings(self) -> None:
         with pytest.raises(UserError, match="not both"):
             calmfed.run(parse({}), rounds=3)
+
+    def test_both_a_dataset_and_another_one_s_name(self, dataset: Dataset) -> None:
+        with pytest.raises(UserError, match="either a dataset or the name of one"):
+            calmfed.run(dataset=dataset, data="cifar10")
+
+    @pytest.mark.parametrize("wrong", ["lite", {"rounds": 3}])
+    def test_something_else_as_config(self, wrong: Any) -> None:
+        with pytest.raises(UserError, match=r"config must be a calmfed\.Config"):
+            calmfed.run(wrong)
+
+    def test_something_else_as_dataset(self) -> None:
+        with pytest.raises(UserError, match=r"as calmfed\.from_arrays makes one, got tuple"):
+            calmfed.run(dataset=blobs(9, 0))  # type: ignore[arg-type]  # that is the point
 
 
 def _hold(link: Any, folder: Path) -> None:

@@ -1,13 +1,14 @@
 """The program ``calmfed``: its groups of commands, and how a user's mistake is told."""
 
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 import calmfed
 from calmfed.cli import data, listing, report, run, study
-from calmfed.errors import Interrupted, UserError
+from calmfed.errors import Interrupted, UserError, from_system
 
 app = typer.Typer(
     help="Unlike models with private, differently skewed data teach each other: no server.",
@@ -35,14 +36,27 @@ def version(
 
 def main() -> None:
     """Run the program; a user's mistake is one sentence and exit code 2."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app()
     except UserError as error:
-        print(f"calmfed: {error}", file=sys.stderr)  # noqa: T201 - this is the program's voice
+        _complain(error)
+        sys.exit(2)
+    except OSError as error:  # a full disk, a folder that may not be written to
+        _complain(from_system(error))
         sys.exit(2)
     except Interrupted as stopped:
-        print(f"calmfed: {stopped}", file=sys.stderr)  # noqa: T201
+        _complain(stopped)
         sys.exit(130)
+
+
+def _complain(what: Exception) -> None:
+    print(f"calmfed: {what}", file=sys.stderr)  # noqa: T201 - this is the program's voice
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    """End by way of all that has to be tidied up."""
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

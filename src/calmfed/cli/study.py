@@ -41,7 +41,7 @@ def study(
     overrides = settings_from(set_, flags)
 
     from calmfed.simulate.pool import cores
-    from calmfed.study.grid import Cell, read_study
+    from calmfed.study.grid import Cell, load_study, read_study
     from calmfed.study.report import write_report
     from calmfed.study.runner import CellOutcome, run_study
     from calmfed.study.summary import rows
@@ -74,7 +74,7 @@ def study(
     if as_json:
         typer.echo(json.dumps(_as_json(folder, page, found)))
     else:
-        _show(plan, found)
+        _show(load_study(folder), found)
         typer.echo(f"report: {page}")
     failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
     if failures:

@@ -118,7 +118,10 @@ def _answers(y: NDArray[Any], where: str) -> Labels:
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise DataError(f"{where} should be one label a sample, [n] or [n, 1]: {list(y.shape)}")
+        hint = "; of one-hot rows take argmax(axis=1)" if y.ndim == 2 else ""
+        raise DataError(
+            f"{where} should be one label a sample, [n] or [n, 1], but is {list(y.shape)}{hint}"
+        )
     if y.dtype.kind not in "uifb":
         raise DataError(f"{where} should be whole numbers 0..C-1, but is {y.dtype}")
     if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.floor(y))).all():
@@ -135,7 +138,7 @@ def _names(labels: Sequence[str] | None, classes: int, name: str) -> tuple[str, 
         return tuple(str(number) for number in range(classes))
     if len(labels) < classes:
         raise DataError(
-            f"{name}: labels names {len(labels)} classes, but a sample is of class {classes - 1}, "
-            "and they count from 0"
+            f"{name}: labels names {len(labels)} of the classes, but labels up to {classes - 1} "
+            f"occur: name at least {classes}"
         )
     return tuple(str(label) for label in labels)

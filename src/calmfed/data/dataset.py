@@ -69,13 +69,14 @@ def _check_part(name: str, part: str, x: Images, y: Labels, classes: int) -> Non
             f"{name}: {part}_x must be uint8 or float32 [n, channels, height, width], "
             f"got {x.dtype} {list(x.shape)}"
         )
-    if y.ndim != 1 or y.dtype != np.int64 or len(y) != len(x):
+    if y.ndim != 1 or y.dtype != np.int64:
         raise DataError(
-            f"{name}: {part}_y must be one int64 label a sample: {len(x)} samples, "
-            f"got {y.dtype} {list(y.shape)}"
+            f"{name}: {part}_y must be one int64 label a sample, got {y.dtype} {list(y.shape)}"
         )
-    if len(x) == 0:
-        raise DataError(f"{name}: {part}_x holds no samples")
+    if len(y) != len(x):
+        raise DataError(f"{name}: {part}_x holds {len(x)} samples, but {part}_y {len(y)} labels")
+    if x.size == 0:
+        raise DataError(f"{name}: {part}_x holds no samples, or empty ones: {list(x.shape)}")
     if y.min() < 0 or y.max() >= classes:
         raise DataError(f"{name}: {part}_y must lie in 0..{classes - 1}, got {y.min()}..{y.max()}")
     if x.dtype == np.float32 and not np.isfinite(x).all():

@@ -45,6 +45,8 @@ def partition(
     """
     if clients < 1:
         raise UserError(f"clients must be at least 1, got {clients}")
+    if len(labels) == 0:
+        raise UserError("labels holds no sample to deal out")
     if clients * min_samples > len(labels):
         raise UserError(
             f"{clients} clients with at least {min_samples} samples each need "

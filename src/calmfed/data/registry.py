@@ -86,6 +86,7 @@ def fetch(name: str, *, folder: str | Path | None = None, public: bool = False) 
     if public:
         _require_public(wanted)
     root = cache_folder(folder)
+    wanted.require(root)
     files = wanted.files + (wanted.public_files if public else ())
     return [ensure(file, root) for file in files]
 

@@ -68,6 +68,9 @@ class Source(ABC):
         """Whether there is a public set."""
         return self.public is not None
 
+    def require(self, folder: Path) -> None:  # noqa: B027 - most have nothing to require
+        """Raise a `DataError` if what no download can bring is missing."""
+
     def where(self, folder: Path) -> str:
         """Say where the data lie."""
         return str(folder)

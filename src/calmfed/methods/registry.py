@@ -8,7 +8,7 @@ A key is a setting of the method, of its rule, or of the recipe.
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -41,8 +41,18 @@ class MethodSetup:
 
 def register_method(name: str) -> Callable[[M], M]:
     """Register a `Method` class under a name; it must be a frozen dataclass with defaults."""
+    if not isinstance(name, str) or not name or set(name) & set(" ,:"):
+        raise UserError(
+            f'a method needs a name, as in @register_method("mine"), without blank, comma and '
+            f"colon; got {name!r}"
+        )
 
     def register(method: M) -> M:
+        if not (isinstance(method, type) and issubclass(method, Method) and is_dataclass(method)):
+            raise UserError(f"method {name!r} must be a dataclass that inherits from Method")
+        for held in fields(method):
+            if held.default is MISSING and held.default_factory is MISSING:
+                raise UserError(f"method {name!r}: its setting {held.name} needs a default")
         if not method.__module__.startswith("calmfed.methods."):
             methods()  # so that a name which is taken is refused here
         known = _METHODS.get(name, method)

@@ -45,6 +45,11 @@ def register_model(name: str) -> Callable[[F], F]:
     Everything that such a model learns must be in its ``state_dict``: between lessons only that
     is kept. Its forward pass takes [B, channels, H, W] and gives logits [B, classes].
     """
+    if not isinstance(name, str) or not name or set(name) & set(" ,:"):
+        raise UserError(
+            f'a model needs a name, as in @register_model("mine"), without blank, comma and colon; '
+            f"got {name!r}"
+        )
 
     def register(factory: F) -> F:
         if not _built_in(factory):

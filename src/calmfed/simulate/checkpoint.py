@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from calmfed.client import Score
 from calmfed.errors import DataError
 from calmfed.simulate.store import StateRef, StateStore
@@ -80,6 +82,9 @@ class Progress:
         return {ref for c in self.clients.values() for ref in (c.last, c.best)}
 
 
+_PROGRESS: TypeAdapter[Progress] = TypeAdapter(Progress)
+
+
 class Checkpoint:
     """The folder ``checkpoint/`` of a run."""
 
@@ -101,17 +106,18 @@ class Checkpoint:
         """Where an earlier run got to; None where there was none."""
         if not self._manifest.exists():
             return None
+        told = read_json(self._manifest, "a checkpoint")
+        if told.get("format") not in (None, FORMAT):
+            raise DataError(f"{self._manifest} was written by another version of calmfed")
         try:
-            told = json.loads(self._manifest.read_text(encoding="utf-8"))
-            if told.pop("format") != FORMAT:
-                raise DataError(f"{self._manifest} was written by another version of calmfed")
-            told["clients"] = {n: _client_state(c) for n, c in told["clients"].items()}
-            told["counters"] = Counters(**told["counters"])
-            progress = Progress(**told)
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(f"{self._manifest} is damaged: {error}") from None
+            progress = _PROGRESS.validate_python({k: v for k, v in told.items() if k != "format"})
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            raise DataError(
+                f"{self._manifest} is damaged: {key}: {first['msg'].lower()}; this run cannot go "
+                "on, delete its directory to begin again"
+            ) from None
         if not self._read_only:  # a reader checks what it reads, and leaves a live run's files be
             self.store.verify(sorted(progress.refs(), key=lambda ref: ref.sha256))
             self._synced = progress.refs()
@@ -135,11 +141,25 @@ def write_json(path: Path, content: Any) -> None:
         os.close(folder)
 
 
-def _client_state(told: dict[str, Any]) -> ClientState:
-    return ClientState(
-        last=StateRef(**told["last"]),
-        score=Score(**told["score"]),
-        best=StateRef(**told["best"]),
-        best_score=Score(**told["best_score"]),
-        best_round=told["best_round"],
-    )
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """An object that one of our JSON files holds.
+
+    Args:
+        path: The file.
+        what: What it should be, for the error: "a checkpoint".
+
+    Raises:
+        FileNotFoundError: If it is not there.
+        DataError: If it cannot be read, or holds anything else.
+    """
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:  # not JSON, or not even text
+        raise DataError(f"{path} is damaged: it is not JSON") from None
+    if not isinstance(told, dict):
+        raise DataError(f"{path} is damaged: it is not {what}")
+    return told

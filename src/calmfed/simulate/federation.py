@@ -83,6 +83,12 @@ class Federation:
     members: Membership
     arrays: Arrays
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of a sample."""
+        channels, height, width = self.arrays.train_x.shape[1:]
+        return channels, height, width
+
     def samples(self, name: str) -> Samples:
         """A client's training samples, ready for a model."""
         return self._prepared(self.members.training[name])
@@ -131,6 +137,8 @@ class Federation:
 
 def assemble(config: Config, dataset: Dataset) -> Federation:
     """Deal a data set out to the clients of a configuration."""
+    if dataset.classes < 2:
+        raise UserError(f"{dataset.name}: all labels are 0, but at least two classes are needed")
     arrays = _reduced(config, dataset)
     names = tuple(client_name(i, config.clients) for i in range(config.clients))
     channels, classes = arrays.train_x.shape[1], dataset.classes

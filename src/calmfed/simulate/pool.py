@@ -4,11 +4,13 @@ import multiprocessing
 import os
 import signal
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, Protocol, TypeVar
 
-from calmfed.errors import UserError
+from calmfed.errors import UserError, from_system
 
 C = TypeVar("C")
 C_contra = TypeVar("C_contra", contravariant=True)
@@ -57,15 +59,28 @@ class Pool(Generic[C]):
         spawn = multiprocessing.get_context("spawn")
         self._links: list[Connection] = []
         self._processes = []
-        for _ in range(workers):
-            here, there = spawn.Pipe()
-            process = spawn.Process(target=_live, args=(there, threads, build, args), daemon=True)
-            process.start()
-            there.close()
-            self._links.append(here)
-            self._processes.append(process)
-        for worker in range(workers):
-            self._receive(worker)
+        with _without_interrupts():  # which the processes inherit: Ctrl-C is this one's to handle
+            for _ in range(workers):
+                here, there = spawn.Pipe()
+                life = (there, threads, build, args)
+                process = spawn.Process(target=_live, args=life, daemon=True)
+                process.start()
+                there.close()
+                self._links.append(here)
+                self._processes.append(process)
+        try:
+            for worker in range(workers):
+                self._receive(worker)
+        except _DeathError as death:
+            self.close()
+            raise UserError(
+                f"worker processes could not start (exit code {death.exitcode}): a program that "
+                'uses them must do its work under `if __name__ == "__main__":`, in a file; or use '
+                "one process"
+            ) from None
+        except BaseException:
+            self.close()
+            raise
 
     def perform(
         self,
@@ -127,14 +142,35 @@ class Pool(Generic[C]):
             raise what
         return kind, what
 
-    def _death(self, worker: int) -> UserError:
+    def _death(self, worker: int) -> "_DeathError":
         process = self._processes[worker]
         process.join(timeout=10)
-        return UserError(
-            f"a worker process ended unexpectedly (exit code {process.exitcode}), perhaps for want "
-            "of memory: start the same command again to go on where it was, if need be with fewer "
-            "processes"
+        return _DeathError(process.exitcode)
+
+
+class _DeathError(UserError):
+    """A worker process is gone."""
+
+    def __init__(self, exitcode: int | None) -> None:
+        memory = ", perhaps for want of memory" if exitcode == -signal.SIGKILL else ""
+        super().__init__(
+            f"a worker process ended unexpectedly (exit code {exitcode}){memory}: start the same "
+            "command again to go on where it was, if need be with fewer processes"
         )
+        self.exitcode = exitcode
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Put off SIGINT until the block ends, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def cores() -> int:
@@ -151,19 +187,31 @@ def _live(link: Connection, threads: int, build: Callable[..., C], args: tuple[A
     import torch
 
     torch.set_num_threads(threads)
+
+    def tell(what: Any) -> None:
+        try:
+            link.send(("told", what))
+        except OSError:
+            os._exit(0)  # the parent is gone
+
+    kind, what = _answer(lambda: build(tell, *args))
+    context = what
     try:
-        context = build(lambda what: link.send(("told", what)), *args)
-        link.send(("done", None))
+        link.send((kind, None if kind == "done" else what))
         while True:
             task = link.recv()
-            try:
-                answer = "done", task.perform(context)
-            except OSError:
-                raise  # of the link: the parent is gone
-            except UserError as error:
-                answer = "failed", error
-            except Exception:  # noqa: BLE001 - whatever it is, the parent must hear of it
-                answer = "failed", RemoteError(traceback.format_exc())
-            link.send(answer)
+            link.send(_answer(partial(task.perform, context)))
     except (EOFError, OSError):
-        return
+        return  # the parent is gone
+
+
+def _answer(work: Callable[[], Any]) -> tuple[str, Any]:
+    """Do some work; whatever goes wrong, the parent must hear of it."""
+    try:
+        return "done", work()
+    except UserError as error:
+        return "failed", error
+    except OSError as error:
+        return "failed", from_system(error)
+    except Exception:  # noqa: BLE001 - see above
+        return "failed", RemoteError(traceback.format_exc())

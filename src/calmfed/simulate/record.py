@@ -33,7 +33,10 @@ class EventLog:
     def __init__(self, path: Path, length: int) -> None:
         self._file = path.open("ab")
         if self._file.seek(0, os.SEEK_END) < length:
-            raise DataError(f"{path} is shorter than the checkpoint says: it was changed or cut")
+            raise DataError(
+                f"{path} is shorter than the checkpoint says: it was changed or cut; "
+                "this run cannot go on, delete its directory to begin again"
+            )
         self._file.truncate(length)
         self._file.seek(length)
 
@@ -52,12 +55,15 @@ class EventLog:
 
 def read_events(path: Path) -> Iterator[Event]:
     """The events of a run, in order."""
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield Event(**json.loads(line))
-            except (ValueError, TypeError):
-                raise DataError(f"{path}, line {number} is not an event") from None
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    yield Event(**json.loads(line))
+                except (ValueError, TypeError):
+                    raise DataError(f"{path}, line {number} is not an event") from None
+    except IsADirectoryError:
+        raise DataError(f"{path} is a directory, not the events of a run") from None
 
 
 def partition_record(federation: Federation) -> dict[str, Any]:
@@ -85,6 +91,18 @@ def partition_record(federation: Federation) -> dict[str, Any]:
     }
 
 
+def check_partition(told: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A partition record, or a `DataError` where it lacks what it must have."""
+    of_client = ("architecture", "samples_by_class", "training", "validation")
+    whole = all(key in told for key in ("sha256", "data_sha256", "labels", "shape", "clients"))
+    if not whole or not isinstance(told["clients"], dict) or not all(
+        isinstance(held, dict) and all(key in held for key in of_client)
+        for held in told["clients"].values()
+    ):  # fmt: skip
+        raise DataError(f"{path} is damaged: it is not a partition")
+    return told
+
+
 def save_trust(
     path: Path, names: tuple[str, ...], lessons: Mapping[tuple[str, str], LessonReport]
 ) -> None:
@@ -106,7 +124,10 @@ def save_trust(
         "client": np.concatenate([np.full(len(t.label), names.index(h)) for h, t in judged]),
     }
     beside = path.with_suffix(".part.npz")
-    np.savez(beside, allow_pickle=False, **columns)
+    with beside.open("wb") as file:
+        np.savez(file, allow_pickle=False, **columns)
+        file.flush()
+        os.fsync(file.fileno())
     beside.replace(path)
 
 

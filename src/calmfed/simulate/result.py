@@ -1,6 +1,5 @@
 """What a run leaves behind, read back: figures and trained models."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,11 @@ from torch import nn
 from calmfed.config import Config, parse
 from calmfed.errors import DataError, UserError
 from calmfed.models import ModelSpec
-from calmfed.simulate.checkpoint import Checkpoint, ClientState
-from calmfed.simulate.record import Event, read_events
+from calmfed.simulate.checkpoint import Checkpoint, ClientState, read_json
+from calmfed.simulate.record import Event, check_partition, read_events
+
+RESULT_KEYS = ("config", "headline", "last", "best", "curve", "counters", "times")
+"""What a finished run's figures cannot do without."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,17 @@ class Result:
         """Read ``result.json``."""
         path = folder / "result.json"
         try:
-            return cls(json.loads(path.read_text(encoding="utf-8")), folder)
+            told = read_json(path, "the result of a run")
         except FileNotFoundError:
             raise UserError(f"{folder} holds no finished run") from None
-        except ValueError:
-            raise DataError(f"{path} is damaged: it is not JSON") from None
+        except DataError as error:
+            raise DataError(f"{error}; delete it, and the same command makes it anew") from None
+        if lacking := [key for key in RESULT_KEYS if key not in told]:
+            raise DataError(
+                f"{path} is damaged: it lacks {lacking[0]}; delete it, and the same command makes "
+                "it anew"
+            )
+        return cls(told, folder)
 
     @property
     def accuracy(self) -> float:
@@ -100,8 +108,8 @@ class Run:
     @property
     def partition(self) -> dict[str, Any]:
         """Who holds what, as ``partition.json`` tells it."""
-        told: dict[str, Any] = _read_json(self.directory / "partition.json")
-        return told
+        path = self.directory / "partition.json"
+        return check_partition(_read_json(path, "a partition"), path)
 
     def events(self) -> list[Event]:
         """All its events."""
@@ -129,17 +137,15 @@ class Run:
 def load_run(directory: Path | str) -> Run:
     """Open the directory of a run: ``load_run(d).client(3).best`` is a trained model."""
     folder = Path(directory)
-    told = _read_json(folder / "config.json")
-    if "config" not in told:
-        raise DataError(f"{folder / 'config.json'} is not the configuration of a run")
-    return Run(folder, parse(told["config"]))
+    path = folder / "config.json"
+    told = _read_json(path, "the configuration of a run").get("config")
+    if not isinstance(told, dict):
+        raise DataError(f"{path} is damaged: it is not the configuration of a run")
+    return Run(folder, parse(told))
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, what: str) -> dict[str, Any]:
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path, what)
     except FileNotFoundError:
         raise UserError(f"{path.parent} holds no run: there is no {path.name}") from None
-    except ValueError:
-        raise DataError(f"{path} is damaged: it is not JSON") from None
-    return told

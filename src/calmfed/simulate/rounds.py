@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from calmfed.methods import Merge, Round
+from calmfed.methods import Merge, Plan, Round
 from calmfed.simulate.checkpoint import ClientState, Counters
 from calmfed.simulate.engine import Done, Engine
 from calmfed.simulate.record import Event
@@ -58,6 +58,7 @@ class Rounds:
         frozen = {name: clients[name].last for name in active}
         round_ = Round(number, active, federation.members.specs, self._recipe, self._seed)
         plan = self._method.plan(round_)
+        _check_plan(plan, round_)
         tasks = [
             LessonTask(lesson, frozen, len(federation.members.training[lesson.host]))
             for lesson in plan.lessons
@@ -135,6 +136,17 @@ class Rounds:
         elif verdict.score is not None:
             mine.last, mine.score = offered, verdict.score
         return events
+
+
+def _check_plan(plan: Plan, round_: Round) -> None:
+    """Refuse a plan that cannot be carried out; a method of somebody's own may make one."""
+    named = {n for lesson in plan.lessons for n in (lesson.student, lesson.host, *lesson.teachers)}
+    named |= {n for merge in plan.merges for n in (merge.owner, *merge.models)}
+    if strangers := sorted(named - set(round_.active)):
+        raise ValueError(f"the method plans with {strangers[0]!r}, who is not active")
+    for merge in plan.merges:
+        if len({round_.specs[name] for name in (merge.owner, *merge.models)}) > 1:
+            raise ValueError(f"the method merges models of several architectures: {merge.models}")
 
 
 def _check(number: int, name: str, state: ClientState) -> list[Event]:

@@ -5,16 +5,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from calmfed import data
 from calmfed.config import Config, parse
 from calmfed.data.dataset import Dataset
 from calmfed.errors import DataError, Interrupted, UserError
-from calmfed.simulate.checkpoint import Checkpoint, Counters, Progress, write_json
+from calmfed.simulate.checkpoint import Checkpoint, Counters, Progress, read_json, write_json
 from calmfed.simulate.engine import Engine, make_engine
 from calmfed.simulate.evaluate import Evaluator, ensemble_accuracy, summarise
 from calmfed.simulate.federation import Federation, assemble
@@ -22,6 +23,7 @@ from calmfed.simulate.lock import locked
 from calmfed.simulate.record import (
     Event,
     EventLog,
+    check_partition,
     environment,
     partition_record,
     read_events,
@@ -30,6 +32,7 @@ from calmfed.simulate.record import (
 from calmfed.simulate.result import Result
 from calmfed.simulate.rounds import Rounds
 from calmfed.simulate.venue import Venue
+from calmfed.workshop import try_out
 
 OnProgress = Callable[[int, int, str], None]
 """Called with steps done, steps in all, and a note on how it stands."""
@@ -57,11 +60,20 @@ def run(
     Returns:
         The result; with a directory, also written there as ``result.json``.
     """
+    if config is not None and not isinstance(config, Config):
+        raise UserError(f"config must be a calmfed.Config, got {type(config).__name__}")
+    if dataset is not None and not isinstance(dataset, Dataset):
+        raise UserError(
+            f"dataset must be a data set, as calmfed.from_arrays makes one, "
+            f"got {type(dataset).__name__}"
+        )
     if config is not None and settings:
         raise UserError("give either a config or its settings, not both")
-    if dataset is not None:
-        settings = {"data": dataset.name, **settings}
+    if dataset is not None and settings.get("data", dataset.name) != dataset.name:
+        raise UserError("give either a dataset or the name of one as data, not both")
     config = config or parse(settings)
+    if dataset is not None:
+        config = replace(config, data=dataset.name)
     if directory is None:
         with tempfile.TemporaryDirectory(prefix="calmfed-") as folder:
             return _run(config, dataset, Path(folder), workers, on_progress, kept=False)
@@ -78,13 +90,17 @@ def _run(
     kept: bool,
 ) -> Result:
     finished = folder / "result.json"
-    if _is_claimed(folder, config) and finished.exists():
+    over = _is_claimed(folder, config) and finished.exists()
+    if over and dataset is None and not may_change(config):
         return Result.read(folder)
     if dataset is None:
-        from calmfed import data  # not needed by those who bring their own
-
         dataset = data.load(config.data)
     federation = assemble(config, dataset)  # before anything is written: it may be refused
+    if over:  # of these very samples?
+        _write_partition(folder / "partition.json", federation)
+        return Result.read(folder)
+    for spec in dict.fromkeys(federation.members.specs.values()):
+        try_out(spec, federation.shape)
     with locked(folder), _threads(config.threads):
         if not _is_claimed(folder, config):
             _claim(folder, config)
@@ -96,7 +112,12 @@ def _run(
                 "stopped; the same command goes on where it was" if kept else "stopped"
             ) from None
         write_json(finished, told)
-        return Result.read(folder) if kept else Result(told, None)
+        return Result.read(folder) if kept else Result(json.loads(json.dumps(told)), None)
+
+
+def may_change(config: Config) -> bool:
+    """Whether a configuration's samples lie in a file of the user's own, and not a publisher's."""
+    return data.source(config.data).argument is not None
 
 
 class _Simulation:
@@ -135,6 +156,12 @@ class _Simulation:
                 )
                 self._measure(progress, on_the_way, log)
                 self._checkpoint.commit(progress)
+            if progress.round > config.rounds or progress.clients.keys() != set(
+                self._federation.members.names
+            ):
+                raise DataError(
+                    f"{self._folder / 'checkpoint'} is damaged: it is of another federation"
+                )
             self._tell(progress.round * config.active)
             while progress.round < config.rounds:
                 self._round(progress, rounds, on_the_way, log)
@@ -234,11 +261,10 @@ def _is_claimed(folder: Path, config: Config) -> bool:
     if not path.exists():
         return False
     mine = json.loads(json.dumps(asdict(config)))
-    try:
-        theirs = json.loads(path.read_text(encoding="utf-8"))["config"]
-    except (ValueError, KeyError):
-        raise DataError(f"{path} is damaged: it is not the configuration of a run") from None
-    differing = [f.name for f in fields(Config) if theirs.get(f.name) != mine[f.name]]
+    theirs = read_json(path, "the configuration of a run").get("config")
+    if not isinstance(theirs, dict) or theirs.keys() != mine.keys():
+        raise DataError(f"{path} is damaged: it is not the configuration of a run")
+    differing = [f.name for f in fields(Config) if theirs[f.name] != mine[f.name]]
     if differing:
         key = differing[0]
         raise UserError(
@@ -254,12 +280,9 @@ def _write_partition(path: Path, federation: Federation) -> None:
     if not path.exists():
         write_json(path, record)
         return
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise DataError(f"{path} is damaged: it is not a partition") from None
+    before = check_partition(read_json(path, "a partition"), path)
     for key, what in (("data_sha256", "samples"), ("sha256", "partition")):
-        if before.get(key) != record[key]:
+        if before[key] != record[key]:
             raise UserError(f"{path.parent} was begun with other {what}: choose another directory")
 
 

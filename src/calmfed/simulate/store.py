@@ -76,7 +76,10 @@ class StateStore:
         for ref in refs:
             data = self._read(ref)
             if hashlib.sha256(data).hexdigest() != ref.sha256:
-                raise DataError(f"{self.folder / ref.filename} is damaged: its hash is wrong")
+                raise DataError(
+                    f"{self.folder / ref.filename} is damaged: its hash is wrong; "
+                    "this run cannot go on, delete its directory to begin again"
+                )
 
     def sweep(self, keep: Iterable[StateRef]) -> None:
         """Delete every state, whole or half written, that is not to be kept."""

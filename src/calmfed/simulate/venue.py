@@ -102,6 +102,6 @@ class PredictTask:
             for start in range(0, n, batch):
                 span = slice(start, start + batch)
                 x = federation.arrays.test_x[span if self.whole else part[span]]
-                shares = model(federation.members.normalisation(x)).softmax(dim=1)
+                shares = model(federation.members.normalisation(x)).float().softmax(dim=1)
                 chunks.append(shares.nan_to_num(1 / shares.shape[1]))
         return torch.cat(chunks).numpy()

@@ -1,17 +1,27 @@
 """A study: a grid of settings, every cell of which is one federation."""
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from calmfed import presets
-from calmfed.config import Config, check_keys, layered, parse, read_toml, with_preset
+from calmfed.config import (
+    KEYS,
+    Config,
+    check_keys,
+    layered,
+    parse,
+    read_toml,
+    table,
+    with_preset,
+)
 from calmfed.errors import DataError, UserError, nearest
-from calmfed.simulate.checkpoint import write_json
+from calmfed.simulate.checkpoint import read_json, write_json
 from calmfed.simulate.record import environment
 
 
@@ -45,6 +55,9 @@ class Study:
     cells: tuple[Cell, ...]
 
 
+_STUDY: TypeAdapter[Study] = TypeAdapter(Study)
+
+
 def read_study(source: str, overrides: Mapping[str, Any] | None = None) -> Study:
     """A study from a preset's name or a TOML file.
 
@@ -76,22 +89,29 @@ def expand(name: str, told: Mapping[str, Any], overrides: Mapping[str, Any]) -> 
             raise UserError(
                 f"study {name}: unknown table {key!r}: {nearest(key, ['base', 'grid'])}"
             )
-    base = with_preset(told.get("base", {}))
+    base = with_preset(table(told.get("base", {}), "base"))
     axes = {
         key: values if isinstance(values, list) else [values]
-        for key, values in told.get("grid", {}).items()
+        for key, values in table(told.get("grid", {}), "grid").items()
     }
     check_keys(axes)
     for key, value in overrides.items():
-        if key in axes:
+        # for most keys a list can only mean that they vary
+        varies = isinstance(value, list) and (
+            key != "models" or any(isinstance(names, list) for names in value)
+        )
+        if key in axes or varies:
             axes[key] = value if isinstance(value, list) else [value]
     if not axes or not all(axes.values()):
         raise UserError(f"study {name}: [grid] must list at least one value for each of its keys")
+    for key, values in axes.items():
+        if twice := [value for place, value in enumerate(values) if value in values[:place]]:
+            raise UserError(f"study {name}: [grid] lists {key} = {twice[0]!r} twice")
     shared = {key: value for key, value in overrides.items() if key not in axes}
     ordered = sorted(axes, key=lambda key: key != "seed")
     cells = []
-    for values in product(*(axes[key] for key in ordered)):
-        varying = dict(zip(ordered, values, strict=True))
+    for chosen in product(*(axes[key] for key in ordered)):
+        varying = dict(zip(ordered, chosen, strict=True))
         settings = {key: varying[key] for key in axes}
         config = parse(layered(*base, shared, settings))
         cells.append(Cell(_folder_name(settings), settings, config))
@@ -99,8 +119,15 @@ def expand(name: str, told: Mapping[str, Any], overrides: Mapping[str, Any]) -> 
     return Study(name, axes, tuple(cells))
 
 
-def save_study(study: Study, folder: Path) -> None:
-    """Write ``study.json``: which cells there are, for those who read the results."""
+def save_study(study: Study, folder: Path) -> Study:
+    """Write ``study.json``: which cells there are, for those who read the results.
+
+    A directory may have been begun with another part or version of the grid: it keeps all cells
+    that it ever had, each federation once.
+
+    Returns:
+        The cells of ``study``, under the names by which the directory knows them.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -113,34 +140,41 @@ def save_study(study: Study, folder: Path) -> None:
                 f"{folder} holds the study {before.name!r}, not {study.name!r}: "
                 "choose another directory"
             )
-        study = Study(study.name, _joined(before.axes, study.axes), _united(before, study))
+        known = {cell.config: cell for cell in before.cells}
+        study = replace(study, cells=tuple(known.get(c.config, c) for c in study.cells))
+        whole = _united(before, study)
     elif any(folder.iterdir()):
         raise UserError(f"{folder} is not empty and holds no study: choose another directory")
+    else:
+        whole = study
     told = {
-        "name": study.name,
-        "axes": study.axes,
+        "name": whole.name,
+        "axes": whole.axes,
         "cells": [
             {"name": c.name, "settings": c.settings, "config": json_config(c.config)}
-            for c in study.cells
+            for c in whole.cells
         ],
         "environment": environment(),
     }
     write_json(path, told)
+    return study
 
 
 def load_study(folder: Path) -> Study:
     """Read ``study.json`` back."""
     path = folder / "study.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        cells = tuple(Cell(c["name"], c["settings"], parse(c["config"])) for c in told["cells"])
-        return Study(told["name"], told["axes"], cells)
+        told = read_json(path, "a study")
+        return _STUDY.validate_python({key: told.get(key) for key in ("name", "axes", "cells")})
     except FileNotFoundError:
         raise UserError(f"{folder} holds no study: there is no study.json") from None
-    except UserError as error:  # of a method or model, say, that only its own program registers
-        raise UserError(f"{path}: {error}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is damaged: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, UserError):
+            # of a method or model, say, that only its own program registers
+            raise UserError(f"{path}: {cause}") from None
+        raise DataError(f"{path} is damaged: {first['msg'].lower()}") from None
 
 
 def json_config(config: Config) -> dict[str, Any]:
@@ -148,23 +182,28 @@ def json_config(config: Config) -> dict[str, Any]:
     return {**asdict(config), "models": list(config.models)}
 
 
-def _united(before: Study, now: Study) -> tuple[Cell, ...]:
-    """The cells of both: a study that is started for a part keeps what it had."""
-    known = {cell.name: cell for cell in before.cells}
+def _united(before: Study, now: Study) -> Study:
+    """The cells of both, told apart by every setting in which any two of them differ."""
+    cells = {cell.name: cell for cell in before.cells}
     for cell in now.cells:
-        if cell.name in known and known[cell.name].config != cell.config:
+        if cells.setdefault(cell.name, cell).config != cell.config:
             raise UserError(
                 f"cell {cell.name} was begun with other settings: choose another directory"
             )
-        known[cell.name] = cell
-    return tuple(known.values())
-
-
-def _joined(before: dict[str, list[Any]], now: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    return {
-        key: [*before.get(key, []), *(v for v in values if v not in before.get(key, []))]
-        for key, values in now.items()
-    }
+    told = [json_config(cell.config) for cell in cells.values()]
+    named = [*before.axes, *now.axes]
+    differing = [key for key in KEYS if any(config[key] != told[0][key] for config in told)]
+    keys = list(dict.fromkeys([*named, *differing]))
+    united_axes: dict[str, list[Any]] = {key: [] for key in keys}
+    for config in told:
+        for key, values in united_axes.items():
+            if config[key] not in values:
+                values.append(config[key])
+    united = (
+        replace(cell, settings={key: config[key] for key in keys})
+        for cell, config in zip(cells.values(), told, strict=True)
+    )
+    return Study(before.name, united_axes, tuple(united))
 
 
 def _folder_name(settings: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Running a study: every cell that is not finished, side by side in processes of this machine."""
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -7,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from calmfed.config import Config
-from calmfed.errors import Interrupted, UserError
+from calmfed.errors import Interrupted, UserError, from_system
 from calmfed.simulate import run
 from calmfed.simulate.pool import Pool, Tell
+from calmfed.simulate.simulation import may_change
 from calmfed.study.grid import Cell, Study, save_study
 from calmfed.study.summary import cell_folder
 
@@ -53,6 +55,13 @@ class CellTask:
             )
         except UserError as error:
             return CellOutcome(None, 0.0, str(error))
+        except OSError as error:
+            return CellOutcome(None, 0.0, str(from_system(error)))
+        except Exception as error:  # noqa: BLE001 - a model of somebody's own may raise anything
+            (self.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            told = " ".join(f"{type(error).__name__}: {error}".split())
+            return CellOutcome(None, 0.0, f"{told} (see {self.folder / 'error.txt'})")
+        (self.folder / "error.txt").unlink(missing_ok=True)
         return CellOutcome(result.accuracy, sum(result.told["times"].values()), None)
 
 
@@ -76,10 +85,19 @@ def run_study(
     Returns:
         The outcomes of the cells that were run now.
     """
-    save_study(study, folder)
+    study = save_study(study, folder)
+    finished = {
+        cell.name for cell in study.cells if (cell_folder(folder, cell) / "result.json").exists()
+    }
+    # samples of the user's own may have changed since: a finished cell is asked for that
     open_cells = [
-        cell for cell in study.cells if not (cell_folder(folder, cell) / "result.json").exists()
+        cell for cell in study.cells if cell.name not in finished or may_change(cell.config)
     ]
+
+    def heard(cell: Cell, outcome: CellOutcome) -> None:
+        if cell.name not in finished or outcome.failure is not None:
+            on_cell(cell, outcome)
+
     tasks = [CellTask(cell.config, cell_folder(folder, cell)) for cell in open_cells]
     ticks = _Ticks(study, open_cells, on_step)
     if jobs < 2 or len(tasks) < 2:
@@ -87,9 +105,9 @@ def run_study(
         for index, task in enumerate(tasks):
             outcomes.append(task.perform(partial(ticks.told, index)))
             ticks.ended(index)
-            on_cell(open_cells[index], outcomes[-1])
+            heard(open_cells[index], outcomes[-1])
         return outcomes
-    return _side_by_side(tasks, open_cells, min(jobs, len(tasks)), ticks, on_cell)
+    return _side_by_side(tasks, open_cells, min(jobs, len(tasks)), ticks, heard)
 
 
 def _side_by_side(

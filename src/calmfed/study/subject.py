@@ -1,6 +1,5 @@
 """What a report is about: a study or a single run on disk, in the state it is in now."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +8,8 @@ from typing import Any
 
 from calmfed.config import KEYS, Config
 from calmfed.errors import DataError, UserError
-from calmfed.simulate.record import read_events
+from calmfed.simulate.checkpoint import read_json
+from calmfed.simulate.record import check_partition, read_events
 from calmfed.simulate.result import Result, load_run
 from calmfed.study import wording
 from calmfed.study.grid import Cell, load_study
@@ -33,12 +33,14 @@ class Run:
     @cached_property
     def partition(self) -> dict[str, Any] | None:
         """Who holds what, as ``partition.json`` tells it; None before the run began."""
-        return _json(self.folder / "partition.json")
+        path = self.folder / "partition.json"
+        told = _json(path, "a partition")
+        return None if told is None else check_partition(told, path)
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:
         """What it ran with; None before the run began."""
-        told = _json(self.folder / "config.json")
+        told = _json(self.folder / "config.json", "the configuration of a run")
         return None if told is None else {k: v for k, v in told.items() if k not in ("config",)}
 
     @cached_property
@@ -57,7 +59,7 @@ class Run:
         """How far it is, in words."""
         if self.result is not None:
             return "finished"
-        told = _json(self.folder / "checkpoint" / "manifest.json")
+        told = _json(self.folder / "checkpoint" / "manifest.json", "a checkpoint")
         if told is None:
             return "not begun" if self.partition is None else "begun"
         return f"round {told.get('round', 0)} of {self.cell.config.rounds}"
@@ -221,11 +223,8 @@ def _events_so_far(path: Path) -> Iterator[Any]:
         return
 
 
-def _json(path: Path) -> dict[str, Any] | None:
+def _json(path: Path, what: str) -> dict[str, Any] | None:
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path, what)
     except FileNotFoundError:
         return None
-    except ValueError:
-        raise DataError(f"{path} is damaged: it is not JSON") from None
-    return told

@@ -47,6 +47,11 @@ class Npz(Source):
         except DataError as error:
             raise DataError(f"{self.path}: {str(error).removeprefix(f'{name}: ')}") from error
 
+    def require(self, folder: Path) -> None:
+        """The file must be there."""
+        if not self.path.exists():
+            raise DataError(f"{self.path} is not there")
+
     def has_public(self) -> bool:
         """Whether the file holds a ``public_x``."""
         return "public_x" in npz_keys(self.path)
