@@ -58,10 +58,11 @@ class CellTask:
         except OSError as error:
             return CellOutcome(None, 0.0, str(from_system(error)))
         except Exception as error:  # noqa: BLE001 - a model of somebody's own may raise anything
-            (self.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            whole = self.folder.with_name(f"{self.folder.name}.error.txt")
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            whole.write_text(traceback.format_exc(), encoding="utf-8")
             told = " ".join(f"{type(error).__name__}: {error}".split())
-            return CellOutcome(None, 0.0, f"{told} (see {self.folder / 'error.txt'})")
-        (self.folder / "error.txt").unlink(missing_ok=True)
+            return CellOutcome(None, 0.0, f"{told} (all of it in {whole})")
         return CellOutcome(result.accuracy, sum(result.told["times"].values()), None)
 
 
