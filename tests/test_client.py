@@ -139,3 +139,10 @@ def test_an_offer_and_ones_own_state_stay_as_they_were() -> None:
     adopted(SWAPPED)
     assert torch.equal(OWN["1.weight"], before[0])
     assert torch.equal(SWAPPED["1.weight"], before[1])
+
+
+def test_the_loss_is_of_the_plain_logits() -> None:
+    """It settles ties between checkpoints, and a checkpoint is judged as it will be used."""
+    score = client(frequencies=(0.9, 0.1)).check(OWN, Workshop(), 100)
+    expected = torch.nn.functional.cross_entropy(LOGITS, LABELS).item()
+    assert score.loss == pytest.approx(expected)

@@ -7,6 +7,7 @@ there a relative error of 1e-6 is allowed as well.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -465,3 +466,22 @@ def test_no_samples_are_no_mistake() -> None:
     empty = torch.zeros(2, 0, 3)
     assert gates.agreement_target(empty, 0.1).shape == (0, 3)
     assert gates.label_gate(empty[0], torch.zeros(0, dtype=torch.long), 0.5).shape == (0,)
+
+
+def test_a_target_a_hair_above_one_gives_no_more_than_full_trust() -> None:
+    target = torch.tensor([[1.00005, 0.0]])
+    assert gates.label_gate(target, torch.tensor([0]), 0.5).item() == 1.0
+
+
+@pytest.mark.parametrize("value", ["a", None, True, torch.tensor(0.1)])
+def test_a_scale_that_is_no_number_is_named(value: Any) -> None:
+    q = torch.full((2, 1, 2), 0.5)
+    with pytest.raises(ValueError, match="tau must be a number"):
+        gates.agreement(q, value)
+    with pytest.raises(ValueError, match="temperature must be a number"):
+        gates.soften(q, value)
+
+
+def test_no_gradient_comes_from_the_labels_either() -> None:
+    labels = torch.tensor([[0.5, 0.5]], requires_grad=True)
+    assert not gates.label_gate(torch.tensor([[0.5, 0.5]]), labels, 0.5).requires_grad

@@ -498,3 +498,12 @@ def test_bad_input_is_named(rule: Rule, logits: Tensor, labels: Tensor, message:
 def test_settings_out_of_range_are_named(make: Callable[[], Rule], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("rule", [Calm(), ConfidenceWeighted(), Uniform(), HardFilter()])
+def test_no_gradient_comes_from_logits_or_labels(rule: Rule) -> None:
+    logits = torch.randn(3, 1, 2, requires_grad=True)
+    labels = torch.tensor([[0.5, 0.5]], requires_grad=True)
+    judgement = rule(logits, labels)
+    assert not judgement.target.requires_grad
+    assert not judgement.trust.requires_grad

@@ -160,3 +160,18 @@ def test_large_counters_are_averaged_exactly() -> None:
     # float32 could not tell these two apart
     states = [{"seen": torch.tensor(2**30 + 1)}, {"seen": torch.tensor(2**30 + 3)}]
     assert average(states)["seen"].item() == 2**30 + 2
+
+
+def test_statistics_of_batch_norms_are_averaged_as_well() -> None:
+    norms = [nn.BatchNorm2d(2), nn.BatchNorm2d(2)]
+    for value, norm in zip((1.0, 4.0), norms, strict=True):
+        for tensor in norm.state_dict().values():
+            tensor.fill_(value)
+    mean = average([state_of(norm) for norm in norms])
+    assert {name: tensor.flatten().tolist() for name, tensor in mean.items()} == {
+        "weight": [2.5, 2.5],
+        "bias": [2.5, 2.5],
+        "running_mean": [2.5, 2.5],
+        "running_var": [2.5, 2.5],
+        "num_batches_tracked": [2],  # 2.5, to the even one
+    }

@@ -28,6 +28,18 @@ def test_a_state_laid_on_a_bench_is_the_model_it_came_from() -> None:
         torch.testing.assert_close(predict(teacher, X, 100), predict(model, X, 100))
 
 
+def test_states_that_differ_in_their_statistics_alone_are_different_models() -> None:
+    workshop, model = Workshop(), built(SPEC, 1).eval()
+    answers = []
+    for mean in (0.0, 0.5):
+        state = state_of(model)
+        for name, tensor in state.items():
+            if name.endswith("running_mean"):
+                tensor.fill_(mean)
+        answers.append(predict(workshop.teacher(SPEC, state), X, 100))
+    assert not torch.allclose(answers[0], answers[1])
+
+
 def test_an_architecture_is_built_once_for_each_role() -> None:
     workshop = Workshop()
     state = state_of(built(SPEC, 1))

@@ -206,11 +206,25 @@ def test_repair_gives_a_poor_client_more_of_what_it_has() -> None:
 
 
 def test_repair_takes_half_of_a_class_at_most_and_then_looks_again() -> None:
-    # Client 0 lacks 6 of 7: client 1 gives 4 of its 8, then still has most of class 0 with 4,
-    # against the 3 of client 2, and gives the 2 that are missing.
-    held = hold([1, 0], [8, 6], [3, 9])
+    # Client 0 lacks 6 of 7: client 1 gives 4 of its 8 and no more at once, so that then client 2
+    # has most of class 0 with 5, and gives the 2 that are missing.
+    held = hold([1, 0], [8, 6], [5, 9])
     repair(held, 7)
-    assert counted(held) == [[7, 0], [2, 6], [3, 9]]
+    assert counted(held) == [[7, 0], [4, 6], [3, 9]]
+
+
+@pytest.mark.parametrize("kind", ["dirichlet", "shards"])
+def test_which_samples_of_a_class_a_client_gets_is_drawn(kind: str) -> None:
+    """Publishers put what belongs together side by side: nobody gets a run of neighbours."""
+    labels = np.zeros(300, np.int64)
+    settings = {"classes_per_client": 1, "dirichlet_alpha": 5.0}
+    for mine in partition(labels, 3, np.random.default_rng(0), kind=kind, **settings):  # type: ignore[arg-type]  # one int, one float
+        assert (np.diff(mine) > 1).sum() > 20
+
+
+def test_no_sample_at_all_is_refused() -> None:
+    with pytest.raises(UserError, match="labels holds no sample"):
+        partition(np.zeros(0, np.int64), 3, np.random.default_rng(0), min_samples=0)
 
 
 def test_repair_leaves_a_giver_its_own_minimum() -> None:

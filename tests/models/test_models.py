@@ -5,10 +5,12 @@ from itertools import pairwise
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from calmfed import models
 from calmfed.errors import UserError
 from calmfed.models import ModelSpec, create, register_model, registry
+from calmfed.models.resnet import ResidualBlock
 
 BUILT_IN = ["cnn6", "resnet18", "resnet18_half"]
 
@@ -193,3 +195,37 @@ def test_a_built_in_name_cannot_be_taken_even_by_a_function_of_the_same_name() -
     with pytest.raises(UserError, match=r"'cnn6' already: calmfed\.models\.cnn\.cnn6"):
         register_model("cnn6")(cnn6)
     assert not isinstance(create("cnn6"), Flat)
+
+
+def normed(x: Tensor, held: dict[str, Tensor], name: str) -> Tensor:
+    """A batch norm in evaluation mode, by its formula."""
+    mean, variance, weight, bias = (
+        held[f"{name}.{part}"][:, None, None]
+        for part in ("running_mean", "running_var", "weight", "bias")
+    )
+    return (x - mean) / (variance + 1e-5).sqrt() * weight + bias
+
+
+def test_cnn6_written_out() -> None:
+    """Convolution, norm and ReLU six times, halved after each pair, averaged, linear."""
+    model = create("cnn6", channels=1, classes=3, width=0.1).eval()
+    held = model.state_dict()
+    x = torch.arange(2 * 64.0).reshape(2, 1, 8, 8).sin()
+    out = x
+    for i in range(6):
+        out = F.conv2d(out, held[f"convs.{i}.weight"], padding=1)
+        out = normed(out, held, f"norms.{i}").clamp_min(0)
+        out = F.max_pool2d(out, 2) if i % 2 else out
+    out = out.mean(dim=(2, 3)) @ held["head.weight"].T + held["head.bias"]
+    torch.testing.assert_close(model(x), out)
+
+
+def test_a_residual_block_written_out() -> None:
+    block = ResidualBlock(2, 4, stride=2).eval()
+    held = block.state_dict()
+
+    x = torch.arange(128.0).reshape(1, 2, 8, 8).cos()
+    out = normed(F.conv2d(x, held["conv1.weight"], stride=2, padding=1), held, "norm1").clamp_min(0)
+    out = normed(F.conv2d(out, held["conv2.weight"], padding=1), held, "norm2")
+    out = out + normed(F.conv2d(x, held["shortcut.0.weight"], stride=2), held, "shortcut.1")
+    torch.testing.assert_close(block(x), out.clamp_min(0))
