@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,8 @@ class Task:
             raise UserError("not like this")
         if self.what == "bug":
             raise ZeroDivisionError("oops")
+        if self.what == "disk":
+            raise OSError(28, "No space left on device", "somewhere")
         context(f"at {self.what}")
         return self.what.upper()
 
@@ -100,6 +104,34 @@ def test_a_pool_answers_in_order_tells_and_hands_errors_over() -> None:
             pool.perform([Task("user")], lambda i, what: None)
         with pytest.raises(RemoteError, match="ZeroDivisionError: oops"):
             pool.perform([Task("bug")], lambda i, what: None)
+        with pytest.raises(UserError, match="somewhere: No space left on device"):
+            pool.perform([Task("disk")], lambda i, what: None)
+        assert pool.perform([Task("d")], lambda i, what: None) == ["D"]  # they live on
+    finally:
+        pool.close()
+
+
+def test_a_program_without_a_main_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import calmfed\n"
+        "calmfed.run(workers=2, clients=3, active=2, rounds=1, width=0.05, epochs=1)\n"
+    )
+    told = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
+    assert told.returncode == 1
+    assert "must do its work under `if __name__ == " in told.stderr.splitlines()[-1]
+
+
+def test_workers_do_not_hear_ctrl_c() -> None:
+    """Whenever it comes, from their first instant on: it is the parent's to handle."""
+    pool = Pool(2, _tell, ())
+    try:
+        for process in pool._processes:
+            os.kill(process.pid or 0, signal.SIGINT)
+        assert pool.perform([Task("a"), Task("b")], lambda i, what: None) == ["A", "B"]
+        mask = Path(f"/proc/{pool._processes[0].pid}/status").read_text()
+        blocked = int(next(x for x in mask.splitlines() if x.startswith("SigBlk")).split()[1], 16)
+        assert blocked & 1 << (signal.SIGINT - 1)
     finally:
         pool.close()
 
