@@ -9,7 +9,7 @@ from calmfed.config import Config, layered, parse, preset_settings
 from calmfed.data import from_arrays
 from calmfed.data.dataset import Dataset
 from calmfed.methods import methods
-from calmfed.simulate.checkpoint import Checkpoint, Counters, Progress
+from calmfed.simulate.checkpoint import Checkpoint
 from calmfed.simulate.engine import make_engine
 from calmfed.simulate.federation import assemble
 from calmfed.simulate.record import EventLog
@@ -40,16 +40,12 @@ class Walk:
         self.engine = make_engine(venue, workers)
         self._rounds = Rounds(venue, self.engine)
         self._log = EventLog(folder / "events.jsonl", 0)
-        self._progress = Progress(0, self._rounds.start(), Counters(), 0, {})
+        self._progress = self._rounds.start()
 
     def round(self) -> None:
         """One round, all that a run does in it but the global evaluation."""
-        number = self._progress.round + 1
-        report = self._rounds.walk(
-            number, self._progress.clients, self._progress.counters, lambda: None
-        )
+        report = self._rounds.walk(self._progress, lambda: None)
         self._progress.events_bytes = self._log.append(report.events)
-        self._progress.round = number
         self._checkpoint.commit(self._progress)
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from calmfed.config import (
     read_value,
 )
 from calmfed.errors import UserError
-from calmfed.lesson import Recipe
+from calmfed.recipe import Recipe
 
 
 def test_the_defaults_are_the_protocol_at_full_scale() -> None:
@@ -140,6 +140,7 @@ def test_every_setting_of_a_recipe_can_be_made_for_all_methods_or_for_one() -> N
 OTHER: dict[str, Any] = {
     "data": "svhn",
     "train_samples": 7,
+    "public": True,
     "models": ("cnn6",),
     "partition": "iid",
     "method": "local",

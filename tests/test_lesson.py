@@ -11,9 +11,10 @@ from torch.nn import functional as F
 
 from calmfed.data.views import Samples, lay_out
 from calmfed.errors import UserError
-from calmfed.lesson import Lesson, Recipe, TrustRecord, carry_out
+from calmfed.lesson import Lesson, TrustRecord, carry_out
+from calmfed.recipe import Recipe
 from calmfed.rules import Calm, Rule, Uniform
-from calmfed.snapshot import State, state_of
+from calmfed.snapshot import State, same, state_of
 from calmfed.streams import Stream
 from calmfed.workshop import Teacher
 
@@ -50,10 +51,6 @@ def lesson(rule: Rule | None = None, teachers: int = 0, **settings: object) -> L
 
 def pool(size: int) -> list[nn.Module]:
     return [small_model(100 + i).eval() for i in range(size)]
-
-
-def same(a: State, b: State) -> bool:
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
 def plain_loop(asked: Lesson, student: nn.Module, samples: Samples, pool: list[nn.Module]) -> State:

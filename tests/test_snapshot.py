@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from calmfed.errors import DataError
-from calmfed.snapshot import State, average, decode, encode, is_finite, misfit, state_of
+from calmfed.snapshot import State, average, decode, encode, is_finite, misfit, same, state_of
 
 STATE: State = {
     "weight": torch.tensor([[1.0, -2.0], [0.5, 3.0]]),
@@ -21,12 +21,6 @@ STATE: State = {
     "none": torch.empty(0, 2),
 }
 BYTES = encode(STATE)
-
-
-def same(a: State, b: State) -> bool:
-    return a.keys() == b.keys() and all(
-        a[n].dtype == b[n].dtype and a[n].shape == b[n].shape and torch.equal(a[n], b[n]) for n in a
-    )
 
 
 def test_a_round_trip_loses_nothing() -> None:

@@ -20,9 +20,9 @@ from calmfed import presets
 from calmfed.client import ADOPT_TOLERANCE
 from calmfed.data.partition import KINDS
 from calmfed.errors import UserError, nearest
-from calmfed.lesson import Recipe
 from calmfed.methods import MethodSetup, set_up
-from calmfed.models import check_name
+from calmfed.models import ModelSpec, check_name
+from calmfed.recipe import Recipe
 
 MAX_THREADS = 1024
 """More is a slip of the keyboard."""
@@ -35,6 +35,7 @@ class Config:
     Attributes:
         data: A data set's name, or ``npz:PATH``.
         train_samples: At most so many training samples, drawn stratified; None takes all.
+        public: Whether public samples are set aside; None means: if the method reads them.
         shrink: Each side divided by this, by the means of squares.
         clients: N, how many there are.
         active: K, how many take part in a round; at most N.
@@ -59,6 +60,7 @@ class Config:
 
     data: str = "digits"
     train_samples: int | None = None
+    public: bool | None = None
     shrink: int = 1
     clients: int = 50
     active: int = 10
@@ -116,6 +118,14 @@ class Config:
         for name in self.models:
             check_name(name)
         self.recipe()  # a method or recipe that cannot be is refused here, not in the first round
+        method = self.method_setup().method
+        if method.reads_public and self.public is False:
+            raise UserError(f"method {self.method!r} reads public samples, but public is false")
+        if method.one_architecture and len(set(self.models)) > 1:
+            raise UserError(
+                f"method {self.method!r} needs one architecture for all clients, "
+                f"but models names {', '.join(dict.fromkeys(self.models))}"
+            )
 
     def method_setup(self) -> MethodSetup:
         """The method, set up."""
@@ -138,6 +148,17 @@ class Config:
         except ValueError as error:
             raise UserError(str(error)) from None
 
+    def wants_public(self) -> bool:
+        """Whether public samples are set aside."""
+        reads = self.method_setup().method.reads_public
+        return reads if self.public is None else self.public
+
+    def spec(self, client: int, channels: int, classes: int) -> ModelSpec:
+        """The architecture of a client, by its number."""
+        name = self.models[client % len(self.models)]
+        features = self.method_setup().method.features
+        return ModelSpec(name, channels, classes, self.width, features)
+
     def steps(self) -> int:
         """How many steps a run shows: a lesson each, and a client's checkpoint at the end."""
         return self.rounds * self.active + 2 * self.clients
@@ -148,9 +169,14 @@ class Config:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """The types that a field's value may be of."""
+    return get_args(hint) if isinstance(hint, UnionType) else (hint,)
+
+
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a field's type; a switch is not a number."""
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    kinds = _kinds(hint)
     if value is None or isinstance(value, bool):
         return type(value) in kinds
     if isinstance(value, tuple):
@@ -162,7 +188,7 @@ def _in_words(hint: Any) -> str:
     """A field's type, for those who write settings."""
     words = {int: "a whole number", float: "a number", str: "text", NoneType: "None"}
     words[bool] = "true or false"
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    kinds = _kinds(hint)
     return " or ".join(words.get(kind, "a tuple of names") for kind in kinds)
 
 
@@ -180,7 +206,7 @@ _LEAST = {
     "threads": 1,
 }
 
-UNSET = {"train_samples": "all", "ce": "method", "kd_weight": "method"}
+UNSET = {"train_samples": "all", "ce": "method", "kd_weight": "method", "public": "method"}
 """What is written for None, which TOML does not have: all samples, what the method prefers."""
 
 _CONFIG: TypeAdapter[Config] = TypeAdapter(Config)
@@ -192,7 +218,7 @@ def parse(settings: Mapping[str, Any]) -> Config:
     check_keys(settings)
     values = {key: None if value == UNSET.get(key) else value for key, value in settings.items()}
     for key, value in values.items():
-        if isinstance(value, bool) and get_type_hints(Config)[key] is not bool:
+        if isinstance(value, bool) and bool not in _kinds(get_type_hints(Config)[key]):
             raise UserError(f"{key}: true and false are no value for it")
     if isinstance(models := values.get("models"), str):
         values["models"] = [name.strip() for name in models.strip("[]").split(",")]

@@ -4,7 +4,7 @@
 simulator and in the node alike.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,56 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from calmfed import checks
-from calmfed.data.views import Samples, View, check_augmentation, lay_out
-from calmfed.errors import UserError, nearest
+from calmfed.aids import Aid, Desk, Penalty
+from calmfed.data.views import Samples, View, lay_out
 from calmfed.loss import objective
+from calmfed.recipe import Recipe
 from calmfed.rules import Judgement, Rule
 from calmfed.snapshot import State, state_of
 from calmfed.streams import Stream
 from calmfed.workshop import Teacher
-
-CROSS_ENTROPIES = ("plain", "prior")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a student trains.
-
-    Attributes:
-        epochs: Passes over the host's samples.
-        batch: Samples a step.
-        lr: Learning rate of SGD; its state is fresh in each lesson.
-        momentum: Of SGD.
-        weight_decay: Of SGD.
-        kd_weight: alpha of Eq. 2 and 10, the share of the teachers.
-        ce: ``"plain"`` cross-entropy, or ``"prior"``: on logits plus the log label frequencies
-            of the host's training samples.
-        augment: ``"none"``, ``"crop"`` or ``"crop_flip"``.
-        teacher_batch: Samples that a teacher predicts at once.
-    """
-
-    epochs: int = 5
-    batch: int = 64
-    lr: float = 0.01
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    kd_weight: float = 0.7
-    ce: str = "plain"
-    augment: str = "none"
-    teacher_batch: int = 512
-
-    def __post_init__(self) -> None:
-        # batch norm cannot train on a single sample
-        for name, least in (("epochs", 1), ("batch", 2), ("teacher_batch", 1)):
-            if getattr(self, name) < least:
-                raise UserError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        for name in ("lr", "momentum", "weight_decay"):
-            checks.at_least_zero(name, getattr(self, name))
-        checks.fraction("kd_weight", self.kd_weight)
-        if self.ce not in CROSS_ENTROPIES:
-            raise UserError(f"unknown ce {self.ce!r}: {nearest(self.ce, CROSS_ENTROPIES)}")
-        check_augmentation(self.augment)
 
 
 @dataclass(frozen=True)
@@ -75,6 +33,7 @@ class Lesson:
         rule: How their predictions become target and trust; None without teachers.
         recipe: How the student trains.
         stream: Where order, augmentation and dropout are drawn from.
+        aids: What the student learns from besides labels and teachers, if anything.
     """
 
     student: str
@@ -83,6 +42,7 @@ class Lesson:
     rule: Rule | None
     recipe: Recipe
     stream: Stream
+    aids: tuple[Aid, ...] = ()
 
     @property
     def at_home(self) -> bool:
@@ -145,7 +105,11 @@ class Outcome:
 
 
 def carry_out(
-    lesson: Lesson, student: nn.Module, samples: Samples, teachers: Iterable[Teacher]
+    lesson: Lesson,
+    student: nn.Module,
+    samples: Samples,
+    teachers: Iterable[Teacher],
+    handouts: Mapping[str, State] | None = None,
 ) -> Outcome:
     """Carry out a lesson at its host: view, judge, study.
 
@@ -155,18 +119,21 @@ def carry_out(
         samples: The host's training samples.
         teachers: The teachers' models in evaluation mode, in the order of ``lesson.teachers``;
             each is used up before the next is asked for.
+        handouts: The tensors that the lesson's aids ask for, by name.
     """
     recipe = lesson.recipe
     height, width = samples.x.shape[2:]
-    view = lay_out(
-        len(samples), recipe.epochs, recipe.augment, (height, width), lesson.stream.generator()
-    )
+    rng = lesson.stream.generator()
+    view = lay_out(len(samples), recipe.epochs, recipe.augment, (height, width), rng)
     heard = Hearing()
     if lesson.teachers and lesson.rule is not None:
         heard = judge(lesson.rule, teachers, samples, view, recipe.teacher_batch)
-    with lesson.stream.torch_generator():
-        study(student, samples, view, heard.judgement, recipe)
-    return Outcome(state_of(student), len(view), heard)
+    desk = Desk(handouts or {}, recipe, rng)
+    with lesson.stream.torch_generator(), desk.closing:
+        begun = [aid.begin(student, desk) for aid in lesson.aids]
+        penalties = [penalty for penalty in begun if penalty is not None]
+        study(student, samples, view, heard.judgement, recipe, penalties)
+    return Outcome(state_of(student), len(view) + desk.samples_studied, heard)
 
 
 def judge(
@@ -200,15 +167,14 @@ def study(
     view: View,
     judgement: Judgement | None,
     recipe: Recipe,
+    penalties: Sequence[Penalty] = (),
 ) -> None:
-    """Train the student on the stream against labels, targets and trusts (Eq. 10), in place."""
+    """Train the student on the stream against labels, targets and trusts (Eq. 10), in place.
+
+    What a lesson's aids ask for is added to the loss of each batch.
+    """
     log_prior = samples.log_frequencies() if recipe.ce == "prior" else None
-    optimiser = torch.optim.SGD(
-        student.parameters(),
-        lr=recipe.lr,
-        momentum=recipe.momentum,
-        weight_decay=recipe.weight_decay,
-    )
+    optimiser = recipe.optimiser(student)
     order = torch.from_numpy(view.order)
     student.train()
     for span in view.batches(recipe.batch):
@@ -218,6 +184,8 @@ def study(
         if judgement is not None:
             part = judgement[span if view.augmented else chosen]
         loss = objective(logits, samples.y[chosen], part, recipe.kd_weight, log_prior)
+        for penalty in penalties:
+            loss = loss + penalty(samples.y[chosen])
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         optimiser.step()

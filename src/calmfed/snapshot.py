@@ -1,6 +1,6 @@
 """A model's state as bytes and back: safetensors, never pickle."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import safetensors.torch
 import torch
@@ -53,20 +53,33 @@ def misfit(state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str | None
     return None
 
 
+def same(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> bool:
+    """Whether two states are equal bit by bit, types and shapes included."""
+    return a.keys() == b.keys() and all(
+        a[n].dtype == b[n].dtype and a[n].shape == b[n].shape and torch.equal(a[n], b[n]) for n in a
+    )
+
+
 def is_finite(state: Mapping[str, Tensor]) -> bool:
     """Whether no tensor holds NaN or infinity."""
     return all(bool(torch.isfinite(t).all()) for t in state.values() if t.is_floating_point())
 
 
-def average(states: list[State]) -> State:
+def average(states: Sequence[State], weights: Sequence[int] | None = None) -> State:
     """The mean of states of one architecture, parameters and buffers; integers are rounded.
 
     The sum runs in float64 over the order given, so equals that average the same list get the
     same bits.
+
+    Args:
+        states: At least one.
+        weights: How much each counts, as numbers of samples; alike if not given.
     """
+    counts = [1] * len(states) if weights is None else list(weights)
     mean: State = {}
     for name, first in states[0].items():
-        total = torch.stack([state[name].double() for state in states]).sum(dim=0) / len(states)
+        shares = [state[name].double() * n for state, n in zip(states, counts, strict=True)]
+        total = torch.stack(shares).sum(dim=0) / sum(counts)
         mean[name] = (
             total.to(first.dtype) if first.is_floating_point() else (total.round().to(first.dtype))
         )

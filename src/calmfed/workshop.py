@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from calmfed.errors import UserError
 from calmfed.models import ModelSpec
+from calmfed.models.features import listen
 from calmfed.snapshot import State, state_of
 
 Teacher = Callable[[Tensor], Tensor]
@@ -34,12 +36,18 @@ class Workshop:
 
     def _lay_out(self, spec: ModelSpec, state: State, role: str) -> nn.Module:
         if (spec, role) not in self._benches:
-            with torch.random.fork_rng(devices=[]):  # these weights are overwritten below
-                model = spec.build()
-            self._benches[spec, role] = _channels_last(model)
+            self._benches[spec, role] = new_model(spec, state)
         model = self._benches[spec, role]
         model.load_state_dict(state)
         return model
+
+
+def new_model(spec: ModelSpec, state: State) -> nn.Module:
+    """A model in a state, laid out for images."""
+    with torch.random.fork_rng(devices=[]):  # these weights are overwritten below
+        model = _channels_last(spec.build())
+    model.load_state_dict(state)
+    return model
 
 
 def try_out(spec: ModelSpec, shape: tuple[int, int, int]) -> None:
@@ -57,16 +65,13 @@ def try_out(spec: ModelSpec, shape: tuple[int, int, int]) -> None:
         before = set(state_of(model))
         if not any(parameter.requires_grad for parameter in model.parameters()):
             raise TypeError("it has no parameter to learn")
+        x = torch.zeros(2, *shape).contiguous(memory_format=torch.channels_last)
         with torch.no_grad():
-            logits: object = _channels_last(model).eval()(
-                torch.zeros(2, *shape).contiguous(memory_format=torch.channels_last)
-            )
-        if not isinstance(logits, Tensor) or not logits.is_floating_point():
-            raise TypeError(f"it answers with {type(logits).__name__}, not with logits")
-        if logits.shape != (2, spec.classes):
-            raise TypeError(
-                f"two samples should give logits [2, {spec.classes}], but give {list(logits.shape)}"
-            )
+            _check_logits(_channels_last(model).eval()(x), spec.classes)
+        with torch.random.fork_rng(devices=[]):  # dropout draws in training
+            logits = _check_logits(model.train()(x), spec.classes)
+        loss = F.cross_entropy(logits.float(), torch.zeros(2, dtype=torch.long))
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         if set(state_of(model)) != before:
             raise TypeError("it makes layers only when it is used: make them all at once")
     except UserError:
@@ -77,6 +82,19 @@ def try_out(spec: ModelSpec, shape: tuple[int, int, int]) -> None:
             f"model {spec.name!r} cannot take part with samples of {'x'.join(map(str, shape))}: "
             f"{reason[:200]}"
         ) from error
+
+
+def _check_logits(answer: object, classes: int) -> Tensor:
+    """Logits of two samples, or a `TypeError` that says what they are instead."""
+    if not isinstance(answer, Tensor) or not answer.is_floating_point():
+        raise TypeError(f"it answers with {type(answer).__name__}, not with logits")
+    if answer.shape != (2, classes):
+        raise TypeError(
+            f"two samples should give logits [2, {classes}], but give {list(answer.shape)}"
+        )
+    if not torch.isfinite(answer).all():
+        raise TypeError("new, it already answers with NaN or infinity")
+    return answer
 
 
 def _channels_last(model: nn.Module) -> nn.Module:
@@ -91,3 +109,29 @@ def predict(model: Teacher, x: Tensor, batch: int) -> Tensor:
     with torch.no_grad():
         parts = [model(x[i : i + batch]) for i in range(0, len(x), batch)]
         return torch.cat(parts).float()
+
+
+def features_of(model: nn.Module, x: Tensor, batch: int) -> Tensor:
+    """What a model sees in samples before it decides, [n, F], without gradient."""
+    heard, stop = listen(model)
+    parts = []
+    with torch.no_grad():
+        for i in range(0, len(x), batch):
+            model(x[i : i + batch])
+            parts.append(heard[0].float())
+    stop()
+    return torch.cat(parts)
+
+
+class NearestPrototype:
+    """Decides by which class prototype the features of a sample are nearest to."""
+
+    def __init__(self, model: nn.Module, prototypes: State) -> None:
+        self._model = model
+        self._prototypes = prototypes
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Minus the mean squared distances from the prototypes, [B, C], in place of logits."""
+        features = features_of(self._model, x, len(x))
+        distances = (features[:, None] - self._prototypes["mean"]).square().mean(dim=2)
+        return torch.where(self._prototypes["known"], -distances, -torch.inf)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calmfed.lesson import Recipe
 from calmfed.methods import AtHome, Merge, Plan, Round, set_up
 from calmfed.models import ModelSpec
+from calmfed.recipe import Recipe
 from calmfed.rules import Calm, ConfidenceWeighted, HardFilter, Rule, Uniform
 from calmfed.streams import Stream
 

@@ -10,7 +10,7 @@ import torch
 
 from calmfed.config import parse
 from calmfed.data import Dataset
-from calmfed.simulate.checkpoint import Counters
+from calmfed.simulate.checkpoint import Progress
 from calmfed.simulate.engine import InProcess
 from calmfed.simulate.evaluate import Evaluator, ensemble_accuracy, measure
 from calmfed.simulate.federation import assemble
@@ -69,25 +69,27 @@ def test_only_changed_models_are_evaluated_again(
     venue = Venue(federation, StateStore(tmp_path))
     engine = Counting(venue)
     rounds = Rounds(venue, InProcess(venue))
-    clients = rounds.start()
+    progress = rounds.start()
+    clients = progress.clients
     evaluator = Evaluator(federation, engine, whole=False)
-    for number in (1, 2):
+    for _ in (1, 2):
         evaluator.probabilities({name: c.last for name, c in clients.items()})
-        rounds.walk(number, clients, Counters(), lambda: None)
+        rounds.walk(progress, lambda: None)
     evaluator.probabilities({name: c.last for name, c in clients.items()})
     evaluator.probabilities({name: c.last for name, c in clients.items()})
     assert engine.given == [4, 3, 3, 0]  # all four clients, then those three that were active
 
 
-def overflowing(venue: Venue, rounds: Rounds) -> tuple[str, Any]:
+def overflowing(venue: Venue, rounds: Rounds) -> tuple[str, Progress]:
     """A client whose last layer answers beyond the largest number."""
-    clients = rounds.start()
+    progress = rounds.start()
+    clients = progress.clients
     name = next(iter(clients))
     state = {key: tensor.clone() for key, tensor in venue.store.get(clients[name].last).items()}
     state["norms.5.bias"].fill_(1e30)
     state["head.weight"].fill_(1e30)
     clients[name].last = venue.store.put(state)
-    return name, clients
+    return name, progress
 
 
 def test_a_model_that_overflows_says_nothing_at_evaluation_and_as_a_teacher(
@@ -97,15 +99,14 @@ def test_a_model_that_overflows_says_nothing_at_evaluation_and_as_a_teacher(
     federation = assemble(parse(settings), dataset)
     venue = Venue(federation, StateStore(tmp_path))
     rounds = Rounds(venue, InProcess(venue))
-    name, clients = overflowing(venue, rounds)
+    name, progress = overflowing(venue, rounds)
     spec = federation.members.specs[name]
-    shares = PredictTask(spec, clients[name].last, whole=True).perform(venue)
+    shares = PredictTask(spec, progress.clients[name].last, whole=True).perform(venue)
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-5)
-    counters = Counters()
-    report = rounds.walk(1, clients, counters, lambda: None)
+    report = rounds.walk(progress, lambda: None)
     others = [r for (student, _), r in report.lessons.items() if student != name]
     assert [r.unheard for r in others] == [1, 1, 1]
-    assert counters.unheard == 3
+    assert progress.counters.unheard == 3
 
 
 def test_shares_are_probabilities(
@@ -113,7 +114,7 @@ def test_shares_are_probabilities(
 ) -> None:
     federation = assemble(parse({**settings, "data": "blobs"}), dataset)
     venue = Venue(federation, StateStore(tmp_path))
-    clients = Rounds(venue, InProcess(venue)).start()
+    clients = Rounds(venue, InProcess(venue)).start().clients
     (name, state), *_ = clients.items()
     shares = PredictTask(federation.members.specs[name], state.last, whole=True).perform(venue)
     model = federation.initial_model(name).eval()

@@ -4,9 +4,10 @@ from collections import Counter
 
 import pytest
 
-from calmfed.lesson import Lesson, Recipe
+from calmfed.lesson import Lesson
 from calmfed.methods import Merge, Plan, Round, set_up
 from calmfed.models import ModelSpec
+from calmfed.recipe import Recipe
 from calmfed.rules import Uniform
 from calmfed.simulate.traffic import bytes_moved, transfers
 from calmfed.streams import Stream

@@ -47,11 +47,7 @@ def partition(
         raise UserError(f"clients must be at least 1, got {clients}")
     if len(labels) == 0:
         raise UserError("labels holds no sample to deal out")
-    if clients * min_samples > len(labels):
-        raise UserError(
-            f"{clients} clients with at least {min_samples} samples each need "
-            f"{clients * min_samples} training samples, but there are {len(labels)}"
-        )
+    check_numbers(clients, min_samples, len(labels))
     deals: dict[str, Callable[[], list[list[Indices]]]] = {
         "dirichlet": lambda: _dirichlet(labels, clients, rng, dirichlet_alpha),
         "iid": lambda: _iid(labels, clients, rng),
@@ -62,6 +58,15 @@ def partition(
     held = deals[kind]()
     repair(held, min_samples)
     return [np.sort(np.concatenate(by_class)) for by_class in held]
+
+
+def check_numbers(clients: int, min_samples: int, samples: int) -> None:
+    """Refuse what cannot be: more clients times their minimum than there are samples."""
+    if clients * min_samples > samples:
+        raise UserError(
+            f"{clients} clients with at least {min_samples} samples each need "
+            f"{clients * min_samples} training samples, but there are {samples}"
+        )
 
 
 def repair(held: list[list[Indices]], min_samples: int) -> None:

@@ -14,8 +14,8 @@ from typing import Any, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from calmfed.errors import UserError, nearest
-from calmfed.lesson import Recipe
 from calmfed.methods.base import Method
+from calmfed.recipe import Recipe
 
 M = TypeVar("M", bound=type[Method])
 

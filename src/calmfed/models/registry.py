@@ -9,6 +9,7 @@ from typing import TypeVar
 from torch import nn
 
 from calmfed.errors import UserError, nearest
+from calmfed.models.features import with_features
 
 Factory = Callable[[int, int, float], nn.Module]
 """Builds a model from (channels, classes, width), its weights drawn from torch's generator."""
@@ -27,16 +28,19 @@ class ModelSpec:
         channels: Of the input.
         classes: Of the output.
         width: Factor on the number of channels inside.
+        features: How many features its classifier gets, by a projection; None for its own number.
     """
 
     name: str
     channels: int = 3
     classes: int = 10
     width: float = 1.0
+    features: int | None = None
 
     def build(self) -> nn.Module:
         """A new model, its weights drawn from torch's global generator."""
-        return create(self.name, self.channels, self.classes, self.width)
+        model = create(self.name, self.channels, self.classes, self.width)
+        return model if self.features is None else with_features(model, self.features)
 
 
 def register_model(name: str) -> Callable[[F], F]:

@@ -6,7 +6,7 @@ them, and the manifest takes its place by one rename.
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,7 @@ class Progress:
         counters: The effort so far.
         events_bytes: Length of ``events.jsonl`` up to there.
         seconds: Time spent so far, by what on; the one part that no two runs share.
+        memory: What the method remembers, by name.
     """
 
     round: int
@@ -76,10 +77,12 @@ class Progress:
     counters: Counters
     events_bytes: int
     seconds: dict[str, float]
+    memory: dict[str, StateRef] = field(default_factory=dict)
 
     def refs(self) -> set[StateRef]:
         """All states that are still of use."""
-        return {ref for c in self.clients.values() for ref in (c.last, c.best)}
+        models = {ref for c in self.clients.values() for ref in (c.last, c.best)}
+        return models | set(self.memory.values())
 
 
 _PROGRESS: TypeAdapter[Progress] = TypeAdapter(Progress)

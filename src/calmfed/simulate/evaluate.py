@@ -14,6 +14,7 @@ from calmfed.simulate.store import StateRef
 from calmfed.simulate.venue import PredictTask
 
 Probabilities = NDArray[np.float32]
+_Key = tuple[ModelSpec, StateRef, StateRef | None]
 
 
 class Evaluator:
@@ -23,17 +24,25 @@ class Evaluator:
         self._engine = engine
         self._members = federation.members
         self._whole = whole
-        self._known: dict[tuple[ModelSpec, StateRef], Probabilities] = {}
+        self._known: dict[_Key, Probabilities] = {}
         y = federation.arrays.test_y
         self.labels = y if whole else y[federation.members.evaluation]
 
     def probabilities(
-        self, states: Mapping[str, StateRef], done: Done = lambda: None
+        self,
+        states: Mapping[str, StateRef],
+        done: Done = lambda: None,
+        prototypes: StateRef | None = None,
     ) -> dict[str, Probabilities]:
-        """Each client's predictions, [n, classes]; those of other states are forgotten."""
-        wanted = {name: (self._members.specs[name], ref) for name, ref in states.items()}
+        """Each client's predictions, [n, classes]; those of other states are forgotten.
+
+        By its classifier or, where prototypes are given, by the nearest of them.
+        """
+        wanted = {
+            name: (self._members.specs[name], ref, prototypes) for name, ref in states.items()
+        }
         missing = list(dict.fromkeys(key for key in wanted.values() if key not in self._known))
-        tasks = [PredictTask(spec, ref, self._whole) for spec, ref in missing]
+        tasks = [PredictTask(spec, ref, self._whole, near) for spec, ref, near in missing]
         found = self._engine.perform(tasks, done)
         self._known |= dict(zip(missing, found, strict=True))
         self._known = {key: self._known[key] for key in wanted.values()}

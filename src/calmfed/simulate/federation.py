@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,14 @@ from numpy.typing import NDArray
 from calmfed.client import Client
 from calmfed.config import Config
 from calmfed.data.dataset import Dataset, Images, Labels
-from calmfed.data.partition import Indices, digest, partition, stratified, validation_split
+from calmfed.data.partition import (
+    Indices,
+    check_numbers,
+    digest,
+    partition,
+    stratified,
+    validation_split,
+)
 from calmfed.data.views import Normalisation, Samples
 from calmfed.errors import UserError
 from calmfed.models import ModelSpec
@@ -23,33 +31,39 @@ SMALLEST_SIDE = 8
 
 @dataclass(frozen=True)
 class Arrays:
-    """The samples that all clients together hold, and the test set; raw, as they were published."""
+    """The samples that all clients together hold, and the test set; raw, as they were published.
+
+    The public samples are there if the configuration wants them.
+    """
 
     train_x: Images
     train_y: Labels
     test_x: Images
     test_y: Labels
+    public_x: Images | None = None
 
     def save(self, folder: Path) -> None:
         """Write them where other processes can map them."""
-        for name in self.__dataclass_fields__:
-            np.save(folder / f"{name}.npy", getattr(self, name))
+        for name, array in self._held().items():
+            np.save(folder / f"{name}.npy", array)
 
     @classmethod
     def mapped(cls, folder: Path) -> "Arrays":
         """Map them into memory: however many processes do, they are there once."""
-        return cls(
-            **{n: np.load(folder / f"{n}.npy", mmap_mode="r") for n in cls.__dataclass_fields__}
-        )
+        return cls(**{p.stem: np.load(p, mmap_mode="r") for p in folder.glob("*.npy")})
 
     def digest(self) -> str:
         """The sha256 of all of them."""
         hasher = hashlib.sha256()
-        for name in self.__dataclass_fields__:
-            array = np.ascontiguousarray(getattr(self, name))
+        for name, held in self._held().items():
+            array = np.ascontiguousarray(held)
             hasher.update(f"{name} {array.dtype} {array.shape}".encode())
             hasher.update(array.data)
         return hasher.hexdigest()
+
+    def _held(self) -> dict[str, NDArray[Any]]:
+        held = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: array for name, array in held.items() if array is not None}
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,13 @@ class Federation:
             for name in self.members.names
         }
 
+    @cached_property
+    def public(self) -> torch.Tensor:
+        """The public samples, ready for a model."""
+        if self.arrays.public_x is None:
+            raise ValueError("this federation was made without public samples")
+        return self.members.normalisation(self.arrays.public_x)
+
     def active(self, round_: int) -> tuple[str, ...]:
         """Who is active in a round: drawn uniformly, sorted by name."""
         rng = Stream(self.config.seed, "schedule", round_).generator()
@@ -137,9 +158,13 @@ class Federation:
 
 def assemble(config: Config, dataset: Dataset) -> Federation:
     """Deal a data set out to the clients of a configuration."""
-    if dataset.classes < 2:
-        raise UserError(f"{dataset.name}: all labels are 0, but at least two classes are needed")
+    if (dataset.train_y == dataset.train_y[0]).all():
+        raise UserError(
+            f"{dataset.name}: all training labels are {dataset.train_y[0]}, "
+            "but at least two classes are needed"
+        )
     arrays = _reduced(config, dataset)
+    check_numbers(config.clients, config.min_samples, len(arrays.train_y))
     names = tuple(client_name(i, config.clients) for i in range(config.clients))
     channels, classes = arrays.train_x.shape[1], dataset.classes
     parts = partition(
@@ -158,10 +183,7 @@ def assemble(config: Config, dataset: Dataset) -> Federation:
         training[name], validation[name] = mine[train], mine[val]
     members = Membership(
         names=names,
-        specs={
-            name: ModelSpec(config.models[i % len(config.models)], channels, classes, config.width)
-            for i, name in enumerate(names)
-        },
+        specs={name: config.spec(i, channels, classes) for i, name in enumerate(names)},
         training=training,
         validation=validation,
         labels=dataset.labels,
@@ -211,9 +233,33 @@ def _reduced(config: Config, dataset: Dataset) -> Arrays:
     if config.train_samples is not None:
         rng = Stream(config.seed, "training samples").generator()
         chosen = stratified(dataset.train_y, config.train_samples, rng)
+    public_x = None
+    if config.wants_public():
+        check_public(dataset)
+        assert dataset.public_x is not None  # noqa: S101 - for the type checker: just checked
+        public_x = shrunk(dataset.public_x, config.shrink)
     return Arrays(
         shrunk(dataset.train_x[chosen], config.shrink),
         dataset.train_y[chosen],
         shrunk(dataset.test_x, config.shrink),
         dataset.test_y,
+        public_x,
     )
+
+
+def check_public(dataset: Dataset) -> None:
+    """Refuse a data set without public samples, or with some that are clients' or test samples."""
+    if dataset.public_x is None or not len(dataset.public_x):
+        raise UserError(f"{dataset.name} has no public samples, which this needs")
+    known = {_fingerprint(x): i for i, x in enumerate(dataset.public_x)}
+    for part in ("train", "test"):
+        for i, x in enumerate(dataset.part(part)[0]):
+            if (place := known.get(_fingerprint(x))) is not None:
+                raise UserError(
+                    f"{dataset.name}: public sample {place} is also sample {i} of the {part} set: "
+                    "public samples must be others than those"
+                )
+
+
+def _fingerprint(sample: NDArray[Any]) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(sample).data).digest()

@@ -11,13 +11,15 @@ try:
 except ImportError:  # not on Windows, where nothing then guards a directory
     fcntl = None  # type: ignore[assignment]
 
+LOCK = "run.lock"
+
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a directory, made if need be, until the block ends or the process dies."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "run.lock").open("w")
+        file = (folder / LOCK).open("w")
     except OSError as error:
         raise UserError(f"{folder} cannot be used as a directory: {error.strerror}") from None
     with file:

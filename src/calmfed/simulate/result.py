@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
 from calmfed.config import Config, parse
@@ -12,8 +13,44 @@ from calmfed.models import ModelSpec
 from calmfed.simulate.checkpoint import Checkpoint, ClientState, read_json
 from calmfed.simulate.record import Event, check_partition, read_events
 
-RESULT_KEYS = ("config", "headline", "last", "best", "curve", "counters", "times")
-"""What a finished run's figures cannot do without."""
+
+@dataclass(frozen=True)
+class _Models:
+    """Figures of one checkpoint of all clients."""
+
+    accuracy: float
+    ensemble: float
+    own_mix: float
+    per_architecture: dict[str, float]
+    per_class: list[float | None]
+    clients: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Of the curve over rounds."""
+
+    round: int
+    accuracy: float
+    ensemble: float
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """What ``result.json`` must hold for those who read it."""
+
+    config: dict[str, Any]
+    headline: Literal["last", "best"]
+    test_samples: int
+    last: _Models
+    best: _Models
+    also: dict[str, _Models]
+    curve: list[_Point]
+    counters: dict[str, int]
+    times: dict[str, float]
+
+
+_FIGURES: TypeAdapter[_Figures] = TypeAdapter(_Figures)
 
 
 @dataclass(frozen=True)
@@ -38,11 +75,15 @@ class Result:
             raise UserError(f"{folder} holds no finished run") from None
         except DataError as error:
             raise DataError(f"{error}; delete it, and the same command makes it anew") from None
-        if lacking := [key for key in RESULT_KEYS if key not in told]:
+        try:
+            _FIGURES.validate_python(told)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
             raise DataError(
-                f"{path} is damaged: it lacks {lacking[0]}; delete it, and the same command makes "
-                "it anew"
-            )
+                f"{path} is damaged: {key}: {first['msg'].lower()}; delete it, and the same "
+                "command makes it anew"
+            ) from None
         return cls(told, folder)
 
     @property
@@ -117,6 +158,8 @@ class Run:
 
     def client(self, index: int) -> RunClient:
         """A client by number, 0 for the first."""
+        if not isinstance(index, int):
+            raise UserError(f"a client is known by its number, got {index!r}")
         checkpoint = Checkpoint(self.directory / "checkpoint", read_only=True)
         progress = checkpoint.load()
         if progress is None:
@@ -125,17 +168,14 @@ class Run:
         if not 0 <= index < len(names):
             raise UserError(f"there are clients 0..{len(names) - 1}, not {index}")
         name, shape = names[index], self.partition
-        spec = ModelSpec(
-            shape["clients"][name]["architecture"],
-            shape["shape"][0],
-            len(shape["labels"]),
-            self.config.width,
-        )
+        spec = self.config.spec(index, shape["shape"][0], len(shape["labels"]))
         return RunClient(name, spec, progress.clients[name], checkpoint)
 
 
 def load_run(directory: Path | str) -> Run:
     """Open the directory of a run: ``load_run(d).client(3).best`` is a trained model."""
+    if not isinstance(directory, str | Path):
+        raise UserError(f"directory must be a path, got {directory!r}")
     folder = Path(directory)
     path = folder / "config.json"
     told = _read_json(path, "the configuration of a run").get("config")

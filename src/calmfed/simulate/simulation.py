@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ from calmfed import data
 from calmfed.config import Config, parse
 from calmfed.data.dataset import Dataset
 from calmfed.errors import DataError, Interrupted, UserError
-from calmfed.simulate.checkpoint import Checkpoint, Counters, Progress, read_json, write_json
+from calmfed.simulate.checkpoint import Checkpoint, Progress, read_json, write_json
 from calmfed.simulate.engine import Engine, make_engine
 from calmfed.simulate.evaluate import Evaluator, ensemble_accuracy, summarise
 from calmfed.simulate.federation import Federation, assemble
-from calmfed.simulate.lock import locked
+from calmfed.simulate.lock import LOCK, locked
 from calmfed.simulate.record import (
     Event,
     EventLog,
@@ -60,6 +61,10 @@ def run(
     Returns:
         The result; with a directory, also written there as ``result.json``.
     """
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise UserError(f"workers must be a whole number, got {workers!r}")
+    if not isinstance(directory, str | PathLike | None):
+        raise UserError(f"directory must be a path, got {directory!r}")
     if config is not None and not isinstance(config, Config):
         raise UserError(f"config must be a calmfed.Config, got {type(config).__name__}")
     if dataset is not None and not isinstance(dataset, Dataset):
@@ -94,15 +99,17 @@ def _run(
     if over and dataset is None and not may_change(config):
         return Result.read(folder)
     if dataset is None:
-        dataset = data.load(config.data)
+        dataset = data.load(config.data, public=config.wants_public())
     federation = assemble(config, dataset)  # before anything is written: it may be refused
     if over:  # of these very samples?
         _write_partition(folder / "partition.json", federation)
         return Result.read(folder)
     for spec in dict.fromkeys(federation.members.specs.values()):
         try_out(spec, federation.shape)
+    _refuse_strange(folder)
     with locked(folder), _threads(config.threads):
         if not _is_claimed(folder, config):
+            _refuse_strange(folder)
             _claim(folder, config)
         _write_partition(folder / "partition.json", federation)
         try:
@@ -151,9 +158,7 @@ class _Simulation:
         log = EventLog(self._folder / "events.jsonl", progress.events_bytes if progress else 0)
         try:
             if progress is None:
-                progress = Progress(
-                    0, rounds.start(), Counters(), 0, {"rounds": 0.0, "evaluation": 0.0}
-                )
+                progress = rounds.start()
                 self._measure(progress, on_the_way, log)
                 self._checkpoint.commit(progress)
             if progress.round > config.rounds or progress.clients.keys() != set(
@@ -173,14 +178,11 @@ class _Simulation:
         self, progress: Progress, rounds: Rounds, on_the_way: Evaluator, log: EventLog
     ) -> None:
         """One round, up to the instant at which it counts."""
-        number = progress.round + 1
         steps = iter(range(progress.round * self._config.active + 1, self._config.steps() + 1))
         began = time.perf_counter()
-        report = rounds.walk(
-            number, progress.clients, progress.counters, lambda: self._tell(next(steps))
-        )
+        report = rounds.walk(progress, lambda: self._tell(next(steps)))
+        number = progress.round
         progress.events_bytes = log.append(report.events)
-        progress.round = number
         progress.seconds["rounds"] += time.perf_counter() - began
         if number % self._config.eval_every == 0 or number == self._config.rounds:
             self._measure(progress, on_the_way, log)
@@ -218,14 +220,27 @@ class _Simulation:
             states = {name: getattr(c, which) for name, c in progress.clients.items()}
             predictions = evaluator.probabilities(states, lambda: self._tell(next(steps)))
             checkpoints[which] = summarise(self._federation, predictions, evaluator.labels)
+        method, also = config.method_setup().method, {}
+        for which, kept in method.also(members.specs).items():
+            states = {
+                name: progress.memory.get(kept.get(name, ""), c.last)
+                for name, c in progress.clients.items()
+            }
+            predictions = evaluator.probabilities(states)
+            also[which] = summarise(self._federation, predictions, evaluator.labels)
+        if (near := progress.memory.get(method.prototypes or "")) is not None:
+            states = {name: c.last for name, c in progress.clients.items()}
+            predictions = evaluator.probabilities(states, prototypes=near)
+            also["prototypes"] = summarise(self._federation, predictions, evaluator.labels)
         self._tell(self._config.steps())
         progress.seconds["evaluation"] += time.perf_counter() - began
         return {
             "config": asdict(config),
             "identity": config.identity(),
-            "headline": config.method_setup().method.headline,
+            "headline": method.headline,
             "test_samples": len(evaluator.labels),
             **checkpoints,
+            "also": also,
             "best_round": {name: c.best_round for name, c in progress.clients.items()},
             "curve": _curve(self._folder / "events.jsonl"),
             "curve_samples": len(members.evaluation),
@@ -247,10 +262,16 @@ def _curve(events: Path) -> list[dict[str, Any]]:
     return list(points.values())
 
 
+def _refuse_strange(folder: Path) -> None:
+    """Refuse a directory in which something else than a run lies, before touching it."""
+    if not folder.is_dir() or (folder / "config.json").exists():
+        return
+    if any(p.name not in (LOCK, "config.json.part") for p in folder.iterdir()):
+        raise UserError(f"{folder} is not empty and holds no run: choose another directory")
+
+
 def _claim(folder: Path, config: Config) -> None:
     """Take a directory for a configuration."""
-    if any(p.name not in ("run.lock", "config.json.part") for p in folder.iterdir()):
-        raise UserError(f"{folder} is not empty and holds no run: choose another directory")
     told = {"config": asdict(config), "identity": config.identity(), **environment()}
     write_json(folder / "config.json", told)
 

@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from calmfed.aids import PUBLIC
 from calmfed.data.views import Samples
 from calmfed.lesson import Lesson, TrustRecord, carry_out
 from calmfed.models import ModelSpec
 from calmfed.simulate.federation import Federation
 from calmfed.simulate.store import StateRef, StateStore
-from calmfed.workshop import Workshop
+from calmfed.workshop import NearestPrototype, Teacher, Workshop
 
 
 class Venue:
@@ -48,6 +49,7 @@ class LessonTask:
 
     lesson: Lesson
     frozen: Mapping[str, StateRef]
+    handouts: Mapping[str, StateRef]
     samples: int
 
     @property
@@ -66,7 +68,12 @@ class LessonTask:
             workshop.teacher(specs[name], store.get(self.frozen[name]))
             for name in self.lesson.teachers
         )
-        outcome = carry_out(self.lesson, student, context.samples(self.lesson.host), teachers)
+        handouts = {name: store.get(ref) for name, ref in self.handouts.items()}
+        if any(PUBLIC in aid.handouts for aid in self.lesson.aids):
+            handouts[PUBLIC] = {"x": context.federation.public}
+        outcome = carry_out(
+            self.lesson, student, context.samples(self.lesson.host), teachers, handouts
+        )
         heard = outcome.heard
         return LessonReport(
             state=store.put(outcome.state),
@@ -79,11 +86,15 @@ class LessonTask:
 
 @dataclass(frozen=True)
 class PredictTask:
-    """Predict the test set, or its part for measurements on the way."""
+    """Predict the test set, or its part for measurements on the way.
+
+    By the classifier or, with prototypes, by the nearest prototype.
+    """
 
     spec: ModelSpec
     state: StateRef
     whole: bool
+    prototypes: StateRef | None = None
 
     @property
     def cost(self) -> float:
@@ -98,10 +109,13 @@ class PredictTask:
         n = len(federation.arrays.test_y) if self.whole else len(part)
         batch = federation.config.teacher_batch
         chunks = []
+        decide: Teacher = model
+        if self.prototypes is not None:
+            decide = NearestPrototype(model, context.store.get(self.prototypes))
         with torch.no_grad():
             for start in range(0, n, batch):
                 span = slice(start, start + batch)
                 x = federation.arrays.test_x[span if self.whole else part[span]]
-                shares = model(federation.members.normalisation(x)).float().softmax(dim=1)
+                shares = decide(federation.members.normalisation(x)).float().softmax(dim=1)
                 chunks.append(shares.nan_to_num(1 / shares.shape[1]))
         return torch.cat(chunks).numpy()

@@ -1,0 +1,1 @@
+"""Joint work: what a server or a group trains beside the clients' lessons."""
