@@ -252,3 +252,10 @@ LIST: Any = [0]
 def test_bad_input_is_named(call: Callable[[], Tensor], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_is_no_judgement_or_prior_is_named() -> None:
+    with pytest.raises(ValueError, match="judgement must be a Judgement, got NoneType"):
+        distillation_loss(Z, Y, None)  # type: ignore[arg-type]  # that is the point
+    with pytest.raises(ValueError, match="log_prior must be a torch tensor, got list"):
+        distillation_loss(Z, Y, believed([0.5, 0.5]), log_prior=[0.5, 0.5])  # type: ignore[arg-type]  # that is the point

@@ -27,9 +27,9 @@ def temperature(name: str, value: float) -> None:
 
 
 def at_least_zero(name: str, value: float) -> None:
-    """A finite strength that may be zero."""
+    """A finite strength that may be zero; torch's own numbers end at about 3.4e38."""
     number(name, value)
-    if not 0 <= value < math.inf:
+    if not 0 <= value <= torch.finfo(torch.float32).max:
         raise ValueError(f"{name} must be a finite number of at least zero, got {value}")
 
 

@@ -41,6 +41,8 @@ def distillation_loss(
     checks.logits("student_logits", student_logits)
     checks.labels("labels", labels, *student_logits.shape)
     checks.fraction("kd_weight", kd_weight)
+    if not isinstance(judgement, Judgement):
+        raise ValueError(f"judgement must be a Judgement, got {type(judgement).__name__}")
     if judgement.target.shape != student_logits.shape:
         raise ValueError(
             f"judgement must be of the student's samples and classes {list(student_logits.shape)}, "
@@ -49,13 +51,13 @@ def distillation_loss(
     checks.target("judgement.target", judgement.target)
     checks.trust("judgement.trust", judgement.trust, len(student_logits))
     checks.temperature("judgement.temperature", judgement.temperature)
-    if log_prior is not None and log_prior.shape != student_logits.shape[1:]:
-        raise ValueError(
-            f"log_prior must be one number a class [{student_logits.shape[1]}], "
-            f"got shape {list(log_prior.shape)}"
-        )
     if log_prior is not None:
         checks.logits("log_prior", log_prior)
+        if log_prior.shape != student_logits.shape[1:]:
+            raise ValueError(
+                f"log_prior must be one number a class [{student_logits.shape[1]}], "
+                f"got shape {list(log_prior.shape)}"
+            )
     if labels.ndim == 1:
         labels = labels.long()
     return objective(student_logits, labels, judgement, kd_weight, log_prior)

@@ -43,6 +43,7 @@ class Progress:
         self.total = total
         self._what = what
         self._done = self._first = 0
+        self._warm = False
         self._began = self._spoke = time.monotonic()
         console = Console(stderr=True)
         self._bar: Bar | None = None
@@ -78,6 +79,9 @@ class Progress:
             self._bar.update(self._task, completed=done, total=self.total or None, note=note_)
             return
         now = time.monotonic()
+        if not self._warm and done > self._first:
+            # the first step also loads and builds what all others only use
+            self._warm, self._first, self._began = True, done, now
         wait = PLAIN_SECONDS * max(1, (now - self._began) / 200)  # a log of hours stays short
         if self.total and now - self._spoke >= wait:
             self._spoke = now
@@ -90,6 +94,7 @@ class Progress:
     def start_at(self, done: int) -> None:
         """What was done in an earlier start does not count towards the pace of this one."""
         self._done = self._first = done
+        self._warm = False
         self._began = time.monotonic()
         if self._bar is not None:
             self._bar.reset(self._task, total=self.total or None, completed=done)
@@ -120,6 +125,43 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class Steps:
+    """Progress that shows itself with its first report, and goes on from there.
+
+    What comes before the first step, such as a download, may show progress of its own.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._progress: Progress | None = None
+
+    def reach(self, done: int, total: int, note_: str = "") -> None:
+        """So many steps are done; those of the first report were done in an earlier start."""
+        if self._progress is None:
+            self._progress = Progress(self._what, unit="steps", total=total)
+            self._progress.start_at(done)
+        self._progress.reach(done, note_)
+
+    def say(self, text: str) -> None:
+        """Print a line, above the bar if there is one."""
+        if self._progress is None:
+            note(text)
+        else:
+            self._progress.say(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.close()
 
 
 def _duration(seconds: float) -> str:

@@ -120,6 +120,8 @@ def test_run_takes_one_s_own_arrays(calmfed: Terminal) -> None:
         (["run", "--set", "augment=flip"], "unknown augmentation 'flip'"),
         (["run", "--set", "partition=dirchlet"], "did you mean 'dirichlet'?"),
         (["run", "--set", "models=cnn7"], "did you mean 'cnn6'?"),
+        (["run", "--rounds", "1", "--set", "rounds=5"], "rounds is given twice"),
+        (["run", "--set", "lr=1e300"], "lr must be a finite number"),
         (["run", "--clients", "3"], "active must be at most the number of clients 3"),
         (["run", "--set", "shrink=2"], "models need at least 8x8"),
         (["run", "--clients", "900"], "need 9000 training samples, but there are 1397"),

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 import calmfed as package
-from calmfed.errors import UserError
+from calmfed.errors import DataError, Interrupted, UserError
+from calmfed.simulate.lock import locked
 from calmfed.study.grid import expand, load_study
 from calmfed.study.runner import run_study
 
@@ -112,7 +113,7 @@ class Explosive(nn.Module):
         self.head = nn.Linear(64 * channels, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if self.training:
+        if self.training and len(x) > 2:
             raise ArithmeticError("boom")
         out: torch.Tensor = self.head(x.flatten(1))
         return out
@@ -156,6 +157,48 @@ def test_finished_cells_of_a_changed_file_are_not_told_as_if_nothing_were(tmp_pa
     write(1)
     (failure,) = run(tmp_path / "s", grid, **own)
     assert "was begun with other samples" in failure
+
+
+def test_ctrl_c_in_a_cell_stops_the_study(tmp_path: Path) -> None:
+    """And is no failure of that cell."""
+    study = expand("exp", {"base": BASE, "grid": {"seed": [0, 1]}}, {})
+
+    def interrupt(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        run_study(study, tmp_path, on_step=interrupt)
+    assert not list(tmp_path.glob("cells/*.error.txt"))
+    assert not list(tmp_path.glob("cells/*/result.json"))
+    assert len(run_study(study, tmp_path)) == 2
+
+
+def test_samples_that_cannot_be_had_are_asked_for_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Not by each cell, and the cells on other samples are not lost."""
+    asked = []
+
+    def ensure(file: object, folder: Path) -> Path:
+        asked.append(file)
+        raise DataError("no connection")
+
+    monkeypatch.setattr("calmfed.data.registry.ensure", ensure)
+    failures = run(tmp_path, {"seed": [0, 1], "data": ["cifar10", "digits"]})
+    assert failures == ["no connection"] * 2
+    assert len(asked) == 1
+    assert len(list(tmp_path.glob("cells/*/result.json"))) == 2
+
+
+def test_a_second_start_and_a_strange_directory_are_refused_at_once(tmp_path: Path) -> None:
+    with locked(tmp_path / "busy"), pytest.raises(UserError, match="in use by another process"):
+        run(tmp_path / "busy", {"seed": [0]})
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("important")
+    with pytest.raises(UserError, match="holds no study"):
+        run(tmp_path / "mine", {"seed": [0]})
+    assert len(list((tmp_path / "mine").iterdir())) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a device that is always full")

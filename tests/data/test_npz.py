@@ -61,7 +61,7 @@ def test_a_shape_that_could_be_anything_asks_for_the_layout(
     tmp_path: Path, sample: tuple[int, int, int]
 ) -> None:
     train, test = np.zeros((6, *sample)), np.zeros((3, *sample))
-    with pytest.raises(DataError, match="say layout NHWC or NCHW"):
+    with pytest.raises(DataError, match="say which it is, NHWC or NCHW"):
         data.load(put(tmp_path, train_x=train, test_x=test))
     told = data.load(put(tmp_path, train_x=train, test_x=test, layout=np.array("NHWC")))
     assert told.shape == (sample[2], sample[0], sample[1])

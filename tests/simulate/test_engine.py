@@ -13,7 +13,6 @@ import pytest
 from calmfed.config import parse
 from calmfed.data import Dataset
 from calmfed.errors import UserError
-from calmfed.simulate.checkpoint import Counters
 from calmfed.simulate.engine import InProcess, Workers
 from calmfed.simulate.federation import Arrays, assemble
 from calmfed.simulate.pool import Pool, RemoteError, Tell
@@ -40,10 +39,10 @@ def test_lessons_of_a_round_do_not_see_each_other(
     for engine in (InProcess, Backwards):
         venue = Venue(federation, StateStore(tmp_path / engine.__name__))
         rounds = Rounds(venue, engine(venue))
-        clients = rounds.start()
-        for number in (1, 2):
-            rounds.walk(number, clients, Counters(), lambda: None)
-        outcomes.append(clients)
+        progress = rounds.start()
+        for _ in (1, 2):
+            rounds.walk(progress, lambda: None)
+        outcomes.append(progress)
     assert outcomes[0] == outcomes[1]
 
 
@@ -55,11 +54,11 @@ def test_a_killed_worker_is_told_and_not_waited_for(
     engine = Workers(federation, venue.store, 2)
     try:
         rounds = Rounds(venue, engine)
-        clients = rounds.start()
-        rounds.walk(1, clients, Counters(), lambda: None)
+        progress = rounds.start()
+        rounds.walk(progress, lambda: None)
         os.kill(engine._pool._processes[0].pid or 0, signal.SIGKILL)
         with pytest.raises(UserError, match=r"ended unexpectedly \(exit code -9\)"):
-            rounds.walk(2, clients, Counters(), lambda: None)
+            rounds.walk(progress, lambda: None)
     finally:
         engine.close()
 
@@ -134,6 +133,27 @@ def test_workers_do_not_hear_ctrl_c() -> None:
         assert blocked & 1 << (signal.SIGINT - 1)
     finally:
         pool.close()
+
+
+def test_workers_of_a_fresh_program_are_born_deaf_to_ctrl_c(tmp_path: Path) -> None:
+    """Multiprocessing's helper, begun with the first process, ends a block of signals."""
+    program = tmp_path / "fresh.py"
+    program.write_text(
+        "import signal\n"
+        "from calmfed.simulate.pool import Pool\n"
+        "def blocked(tell):\n"
+        "    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])\n"
+        "class Ask:\n"
+        "    cost = 1.0\n"
+        "    def perform(self, context):\n"
+        "        return context\n"
+        "if __name__ == '__main__':\n"
+        "    pool = Pool(2, blocked, ())\n"
+        "    print(pool.perform([Ask(), Ask()], lambda i, what: None))\n"
+        "    pool.close()\n"
+    )
+    told = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[True, True]"
 
 
 def test_arrays_are_mapped_as_they_were_saved(tmp_path: Path, dataset: Dataset) -> None:

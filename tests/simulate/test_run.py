@@ -236,7 +236,14 @@ class Awkward(torch.nn.Module):
         if self.fault == "breaks":
             raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
         logits = self.head(x.flatten(1))
-        answers = {"tuple": (logits, logits), "row": logits.mean(0), "whole": logits.long()}
+        if self.fault == "training" and self.training:
+            logits = logits.detach()
+        answers = {
+            "nan": logits * float("nan"),
+            "tuple": (logits, logits),
+            "row": logits.mean(0),
+            "whole": logits.long(),
+        }
         return answers.get(self.fault, logits)
 
 
@@ -250,6 +257,8 @@ class Awkward(torch.nn.Module):
         ("bare", "has no parameter to learn"),
         ("late", "makes layers only when it is used"),
         ("breaks", "mat1 and mat2 shapes cannot be multiplied"),
+        ("nan", "new, it already answers with NaN or infinity"),
+        ("training", "does not require grad"),
         ("module", "built as int, not a torch.nn.Module"),
     ],
 )
@@ -326,6 +335,7 @@ class TestRefusals:
         (tmp_path / "thesis.tex").write_text("important")
         with pytest.raises(UserError, match="holds no run"):
             run(tmp_path, dataset, settings)
+        assert len(list(tmp_path.iterdir())) == 1
         assert (tmp_path / "thesis.tex").read_text() == "important"
 
     def test_a_wrong_method_leaves_no_folder(
@@ -390,6 +400,24 @@ class TestRefusals:
             run(tmp_path, dataset, {**settings, "rounds": 1})
         (tmp_path / "result.json").unlink()
         assert run(tmp_path, dataset, {**settings, "rounds": 1}).last > 0
+
+    @pytest.mark.parametrize(
+        ("key", "value", "named"),
+        [
+            ("last", {}, "last.accuracy"),
+            ("best", 5, "best"),
+            ("headline", "foo", "headline"),
+            ("curve", [1], "curve.0"),
+            ("counters", {"lessons": "many"}, "counters.lessons"),
+        ],
+    )
+    def test_damage_inside_a_result_is_named(
+        self, key: str, value: object, named: str, tmp_path: Path, finished: Path
+    ) -> None:
+        told = json.loads((finished / "result.json").read_text())
+        (tmp_path / "result.json").write_text(json.dumps({**told, key: value}))
+        with pytest.raises(DataError, match=rf"result\.json is damaged: {named}.*makes it anew"):
+            Result.read(tmp_path)
 
     def test_a_directory_in_place_of_a_file(
         self, tmp_path: Path, dataset: Dataset, settings: dict[str, Any]
@@ -462,6 +490,25 @@ class TestRefusals:
     def test_something_else_as_config(self, wrong: Any) -> None:
         with pytest.raises(UserError, match=r"config must be a calmfed\.Config"):
             calmfed.run(wrong)
+
+    def test_something_else_as_directory_or_workers(self) -> None:
+        with pytest.raises(UserError, match="directory must be a path, got 3"):
+            calmfed.run(directory=3)  # type: ignore[arg-type]  # that is the point
+        with pytest.raises(UserError, match="workers must be a whole number, got '2'"):
+            calmfed.run(workers="2")  # type: ignore[arg-type]  # that is the point
+        with pytest.raises(UserError, match="directory must be a path, got 3"):
+            load_run(3)  # type: ignore[arg-type]  # that is the point
+
+    def test_more_clients_than_there_can_be(self, dataset: Dataset) -> None:
+        """At once, and not after a name was made for each."""
+        with pytest.raises(UserError, match="need 10000000000000 training samples, but there are"):
+            calmfed.run(dataset=dataset, clients=10**12, active=1)
+
+    def test_samples_of_one_class(self) -> None:
+        x, _ = blobs(60, 0)
+        alike = calmfed.from_arrays(x, np.full(60, 7), x, np.full(60, 7), name="sevens")
+        with pytest.raises(UserError, match="sevens: all training labels are 7"):
+            calmfed.run(dataset=alike, clients=2, active=1)
 
     def test_something_else_as_dataset(self) -> None:
         with pytest.raises(UserError, match=r"as calmfed\.from_arrays makes one, got tuple"):

@@ -41,6 +41,9 @@ def settings_from(pairs: list[str] | None, flags: dict[str, Any]) -> dict[str, A
         if not equals:
             raise UserError(f"--set {pair}: write it as KEY=VALUE")
         settings[key.strip()] = read_value(value.strip())
-    settings |= {key: value for key, value in flags.items() if value is not None}
+    given = {key: value for key, value in flags.items() if value is not None}
+    if twice := sorted(settings.keys() & given.keys()):
+        raise UserError(f"{twice[0]} is given twice: with --set and by a flag of its own")
+    settings |= given
     check_keys(settings)
     return settings

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from calmfed.cli.options import AsJson
+from calmfed.progress import Steps
 
 
 def report(
@@ -16,5 +17,6 @@ def report(
     """Make one self-contained HTML page of a run or a study."""
     from calmfed.study.report import write_report
 
-    page = write_report(directory)
+    with Steps("writing the report") as steps:
+        page = write_report(directory, steps.reach)
     typer.echo(json.dumps({"report": str(page)}) if as_json else f"report: {page}")

@@ -9,7 +9,7 @@ import typer
 
 from calmfed.cli import tables
 from calmfed.cli.options import AsJson, Out, Set, settings_from
-from calmfed.progress import Progress
+from calmfed.progress import Steps
 
 if TYPE_CHECKING:
     from calmfed.simulate import Result
@@ -54,21 +54,12 @@ def run(
     name = re.sub(r"[^\w.=]+", "-", f"{Path(source).stem}-{Path(config.data).stem}-{config.method}")
     folder = out or Path("runs") / f"{name}-{config.identity()}"
     title = f"{config.method} on {config.data}, seed {config.seed}"
-    with Progress(title, unit="steps", total=config.steps()) as progress:
-        first = True
-
-        def on_progress(done: int, total: int, note: str) -> None:
-            nonlocal first
-            if first:
-                progress.start_at(done)
-                first = False
-            progress.reach(done, note)
-
+    with Steps(title) as steps:
         result = simulate.run(
             config,
             directory=folder,
             workers=cores() if workers is None else workers,
-            on_progress=on_progress,
+            on_progress=steps.reach,
         )
     if as_json:
         typer.echo(json.dumps({"directory": str(folder), **result.told}))

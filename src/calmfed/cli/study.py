@@ -10,7 +10,7 @@ import typer
 from calmfed.cli import tables
 from calmfed.cli.options import AsJson, Out, Set, settings_from
 from calmfed.errors import UserError
-from calmfed.progress import Progress
+from calmfed.progress import Steps
 
 if TYPE_CHECKING:
     from calmfed.study.grid import Study
@@ -49,28 +49,22 @@ def study(
     plan = read_study(source, overrides)
     folder = out or _folder(plan.name, overrides)
     count = len(plan.cells)
-    with Progress(f"{plan.name}: {count} cells", unit="steps", total=1) as progress:
-        first = True
-
-        def on_step(done: int, total: int) -> None:
-            nonlocal first
-            progress.total = total
-            if first:
-                progress.start_at(done)
-                first = False
-            progress.reach(done)
+    with Steps(f"{plan.name}: {count} cells") as steps:
 
         def on_cell(cell: Cell, outcome: CellOutcome) -> None:
             label = ", ".join(f"{key} {value}" for key, value in cell.settings.items())
             if outcome.accuracy is None:
-                progress.say(f"{label}: failed: {outcome.failure}")
+                steps.say(f"{label}: failed: {outcome.failure}")
             else:
                 accuracy = tables.percent(outcome.accuracy)
-                progress.say(f"{label}: {accuracy} % in {outcome.seconds:.0f} s")
+                steps.say(f"{label}: {accuracy} % in {outcome.seconds:.0f} s")
 
-        outcomes = run_study(plan, folder, jobs=jobs or cores(), on_step=on_step, on_cell=on_cell)
+        outcomes = run_study(
+            plan, folder, jobs=jobs or cores(), on_step=steps.reach, on_cell=on_cell
+        )
     found = rows(folder)
-    page = write_report(folder)
+    with Steps("writing the report") as steps:
+        page = write_report(folder, steps.reach)
     if as_json:
         typer.echo(json.dumps(_as_json(folder, page, found)))
     else:
@@ -120,7 +114,8 @@ def _show(plan: "Study", found: "list[Row]") -> None:
     tables.show(shown)
     typer.echo(
         "last, best: the checkpoint; * speaks for the method. ensemble: the mean of all clients' "
-        "predictions, the ceiling. own mix: classes weighed as each client holds them."
+        "predictions, the ceiling. own mix: classes weighed as each client holds them. Both of the "
+        "last checkpoint."
     )
 
 

@@ -7,7 +7,7 @@
 
 from calmfed.data.arrays import from_arrays
 from calmfed.data.dataset import Dataset, Images, Labels
-from calmfed.data.registry import fetch, load, names, register_dataset, source
+from calmfed.data.registry import fetch, load, names, prepare, register_dataset, source
 from calmfed.data.source import PUBLIC_SAMPLES, File, Source, spread
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "from_arrays",
     "load",
     "names",
+    "prepare",
     "register_dataset",
     "source",
     "spread",

@@ -84,7 +84,7 @@ def _layout(shape: tuple[int, ...], where: str) -> str:
         raise DataError(
             f"{where} is {list(shape)}, and its channels could not be told from its shape (the "
             f"second or the last axis should be 1, 3 or 4, and {both} such a length): "
-            "say layout NHWC or NCHW"
+            "say which it is, NHWC or NCHW, as layout= or as the text array `layout` of an npz"
         )
     return "NCHW" if first else "NHWC"
 

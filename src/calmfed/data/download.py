@@ -16,6 +16,9 @@ from calmfed.progress import Progress
 BLOCK = 1 << 18
 """Bytes asked for at a time: small enough for a smooth bar, large enough to cost nothing."""
 
+LONG = 1 << 28
+"""Bytes beyond which the checking of a file shows how far it is."""
+
 
 def cache_folder(folder: str | Path | None = None) -> Path:
     """The folder for publishers' files: this one, else ``CALMFED_DATA``, else the user's cache."""
@@ -91,10 +94,11 @@ def _download(file: File, path: Path) -> None:
 
     # Without "identity" a server may pack an already packed file, and the checksum fails.
     try:
-        with replacing(path) as out, Progress(f"fetching {file.name}", unit="bytes") as progress:
-            pooch.HTTPDownloader(
-                progressbar=progress, chunk_size=BLOCK, headers={"Accept-Encoding": "identity"}
-            )(file.url, out, None)
+        with replacing(path) as out:
+            with Progress(f"fetching {file.name}", unit="bytes") as progress:
+                pooch.HTTPDownloader(
+                    progressbar=progress, chunk_size=BLOCK, headers={"Accept-Encoding": "identity"}
+                )(file.url, out, None)
             out.flush()
             algorithm = file.checksum.partition(":")[0]
             found = f"{algorithm}:{_hash(Path(out.name), algorithm)}"
@@ -132,7 +136,15 @@ def _checksum(path: Path, file: File) -> str:
 
 
 def _hash(path: Path, algorithm: str) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(
-            stream, lambda: hashlib.new(algorithm, usedforsecurity=False)
-        ).hexdigest()
+    hasher = hashlib.new(algorithm, usedforsecurity=False)
+    size = path.stat().st_size
+    with path.open("rb") as stream, contextlib.ExitStack() as stack:
+        show = None
+        if size > LONG:
+            title = f"checking {path.name}"
+            show = stack.enter_context(Progress(title, unit="bytes", total=size))
+        while block := stream.read(BLOCK):
+            hasher.update(block)
+            if show is not None:
+                show.update(len(block))
+    return hasher.hexdigest()

@@ -5,7 +5,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,27 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def members(path: Path) -> Iterator[tuple[str, tarfile.TarFile, tarfile.TarInfo]]:
+def members(
+    path: Path, read: Callable[[int], None] = lambda count: None
+) -> Iterator[tuple[str, tarfile.TarFile, tarfile.TarInfo]]:
     """The plain files of a tar.gz, in one pass from front to back.
+
+    Args:
+        path: The archive.
+        read: Called after each file with how many of the archive's bytes were read so far.
 
     Yields:
         Each one's name without a leading ``./``, the archive, and its entry there.
     """
-    with reading(path), tarfile.open(path, "r:gz") as archive:
+    with (
+        reading(path),
+        path.open("rb") as packed,
+        tarfile.open(fileobj=packed, mode="r:gz") as archive,
+    ):
         for member in archive:
             if member.isreg():
                 yield member.name.removeprefix("./"), archive, member
+            read(packed.tell())
 
 
 def read_tar(path: Path, wanted: Collection[str]) -> dict[str, bytes]:

@@ -91,6 +91,12 @@ def fetch(name: str, *, folder: str | Path | None = None, public: bool = False) 
     return [ensure(file, root) for file in files]
 
 
+def prepare(name: str, *, folder: str | Path | None = None, public: bool = False) -> None:
+    """Have all there is to download or compute, so that processes side by side only read it."""
+    fetch(name, folder=folder, public=public)
+    source(name).prepare(cache_folder(folder))
+
+
 def load(name: str, *, folder: str | Path | None = None, public: bool = False) -> Dataset:
     """A data set by name, downloaded first if need be.
 

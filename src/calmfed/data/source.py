@@ -64,6 +64,9 @@ class Source(ABC):
             public: Whether ``public_x`` is wanted; asked for only where ``has_public()``.
         """
 
+    def prepare(self, folder: Path) -> None:  # noqa: B027 - most have nothing to prepare
+        """Make what each load would otherwise make; the files are there."""
+
     def has_public(self) -> bool:
         """Whether there is a public set."""
         return self.public is not None

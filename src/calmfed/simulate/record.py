@@ -114,7 +114,7 @@ def save_trust(
     judged = [(host, r.trust) for (_, host), r in lessons.items() if r.trust is not None]
     if not judged:
         return
-    columns = {
+    columns: dict[str, Any] = {
         "trust": np.concatenate([t.trust for _, t in judged]),
         "lambda_dis": np.concatenate([t.disagreement_trust for _, t in judged]),
         "g": np.concatenate([t.label_trust for _, t in judged]),
@@ -125,7 +125,7 @@ def save_trust(
     }
     beside = path.with_suffix(".part.npz")
     with beside.open("wb") as file:
-        np.savez(file, allow_pickle=False, **columns)
+        np.savez(file, **columns)
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)

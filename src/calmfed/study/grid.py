@@ -22,6 +22,7 @@ from calmfed.config import (
 )
 from calmfed.errors import DataError, UserError, nearest
 from calmfed.simulate.checkpoint import read_json, write_json
+from calmfed.simulate.lock import LOCK
 from calmfed.simulate.record import environment
 
 
@@ -143,9 +144,8 @@ def save_study(study: Study, folder: Path) -> Study:
         known = {cell.config: cell for cell in before.cells}
         study = replace(study, cells=tuple(known.get(c.config, c) for c in study.cells))
         whole = _united(before, study)
-    elif any(folder.iterdir()):
-        raise UserError(f"{folder} is not empty and holds no study: choose another directory")
     else:
+        refuse_strange(folder)
         whole = study
     told = {
         "name": whole.name,
@@ -158,6 +158,14 @@ def save_study(study: Study, folder: Path) -> Study:
     }
     write_json(path, told)
     return study
+
+
+def refuse_strange(folder: Path) -> None:
+    """Refuse a directory in which something else than a study lies, before touching it."""
+    if not folder.is_dir() or (folder / "study.json").exists():
+        return
+    if any(held.name not in (LOCK, "study.json.part") for held in folder.iterdir()):
+        raise UserError(f"{folder} is not empty and holds no study: choose another directory")
 
 
 def load_study(folder: Path) -> Study:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,24 @@ from calmfed.study.subject import Subject, gather
 
 NAME = "report.html"
 
+OnSection = Callable[[int, int], None]
+"""Called with the sections that are made, and how many there are."""
 
-def write_report(directory: Path) -> Path:
+
+def write_report(directory: Path, on_section: OnSection = lambda done, total: None) -> Path:
     """Write the report of a study's or a run's directory into it.
 
     It can be written at any time: what is not finished is shown as dashes and said so.
 
     Args:
         directory: With a ``study.json``, or with the ``config.json`` of a run.
+        on_section: Told how far it is.
 
     Returns:
         The path of the HTML file.
     """
     path = directory / NAME
-    page = render(gather(directory))
+    page = render(gather(directory), on_section)
     beside = path.with_suffix(".html.part")
     try:
         with beside.open("w", encoding="utf-8") as file:
@@ -42,20 +47,24 @@ def write_report(directory: Path) -> Path:
     return path
 
 
-def render(subject: Subject) -> str:
+def render(subject: Subject, on_section: OnSection = lambda done, total: None) -> str:
     """The page about a subject; the same subject gives the same page."""
     look = styles(subject.labels)
-    places: dict[str, Any] = {
-        "overview": sections.overview(subject),
-        "results": sections.results(subject),
-        "curves": sections.curves(subject, look),
-        "holdings": sections.holdings(subject),
-        "classes": sections.classes(subject, look),
-        "architectures": sections.architectures(subject),
-        "trust": sections.trust(subject),
-        "runs": sections.runs(subject),
-        "settings": sections.settings(subject),
+    makers: dict[str, Callable[[], Any]] = {
+        "overview": lambda: sections.overview(subject),
+        "results": lambda: sections.results(subject),
+        "curves": lambda: sections.curves(subject, look),
+        "holdings": lambda: sections.holdings(subject),
+        "classes": lambda: sections.classes(subject, look),
+        "architectures": lambda: sections.architectures(subject),
+        "trust": lambda: sections.trust(subject),
+        "runs": lambda: sections.runs(subject),
+        "settings": lambda: sections.settings(subject),
     }
+    places: dict[str, Any] = {}
+    for name, make in makers.items():
+        on_section(len(places), len(makers))
+        places[name] = make()
     page = _environment().get_template("report.html.j2")
     return page.render(subject=subject, version=calmfed.__version__, **places)
 

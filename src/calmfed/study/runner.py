@@ -7,12 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from calmfed import data
 from calmfed.config import Config
 from calmfed.errors import Interrupted, UserError, from_system
 from calmfed.simulate import run
+from calmfed.simulate.lock import locked
 from calmfed.simulate.pool import Pool, Tell
 from calmfed.simulate.simulation import may_change
-from calmfed.study.grid import Cell, Study, save_study
+from calmfed.study.grid import Cell, Study, refuse_strange, save_study
 from calmfed.study.summary import cell_folder
 
 OnStep = Callable[[int, int], None]
@@ -57,6 +59,8 @@ class CellTask:
             return CellOutcome(None, 0.0, str(error))
         except OSError as error:
             return CellOutcome(None, 0.0, str(from_system(error)))
+        except Interrupted:  # all of the study stops, not this cell alone
+            raise
         except Exception as error:  # noqa: BLE001 - a model of somebody's own may raise anything
             whole = self.folder.with_name(f"{self.folder.name}.error.txt")
             whole.parent.mkdir(parents=True, exist_ok=True)
@@ -86,6 +90,14 @@ def run_study(
     Returns:
         The outcomes of the cells that were run now.
     """
+    refuse_strange(folder)
+    with locked(folder):
+        return _run_study(study, folder, jobs, on_step, on_cell)
+
+
+def _run_study(
+    study: Study, folder: Path, jobs: int, on_step: OnStep, on_cell: OnCell
+) -> list[CellOutcome]:
     study = save_study(study, folder)
     finished = {
         cell.name for cell in study.cells if (cell_folder(folder, cell) / "result.json").exists()
@@ -99,16 +111,37 @@ def run_study(
         if cell.name not in finished or outcome.failure is not None:
             on_cell(cell, outcome)
 
+    outcomes = []
+    unprepared = _unprepared(open_cells)
+    for cell in [cell for cell in open_cells if _samples(cell) in unprepared]:
+        outcomes.append(CellOutcome(None, 0.0, unprepared[_samples(cell)]))
+        on_cell(cell, outcomes[-1])
+    open_cells = [cell for cell in open_cells if _samples(cell) not in unprepared]
     tasks = [CellTask(cell.config, cell_folder(folder, cell)) for cell in open_cells]
     ticks = _Ticks(study, open_cells, on_step)
     if jobs < 2 or len(tasks) < 2:
-        outcomes = []
         for index, task in enumerate(tasks):
             outcomes.append(task.perform(partial(ticks.told, index)))
             ticks.ended(index)
             heard(open_cells[index], outcomes[-1])
         return outcomes
-    return _side_by_side(tasks, open_cells, min(jobs, len(tasks)), ticks, heard)
+    return outcomes + _side_by_side(tasks, open_cells, min(jobs, len(tasks)), ticks, heard)
+
+
+def _samples(cell: Cell) -> tuple[str, bool]:
+    """Which samples a cell reads: the data set, and whether its public ones too."""
+    return cell.config.data, cell.config.wants_public()
+
+
+def _unprepared(cells: list[Cell]) -> dict[tuple[str, bool], str]:
+    """Download and compute once what several cells would each; why that fails, where it does."""
+    failures = {}
+    for name, public in dict.fromkeys(_samples(cell) for cell in cells):
+        try:
+            data.prepare(name, public=public)
+        except UserError as error:
+            failures[name, public] = str(error)
+    return failures
 
 
 def _side_by_side(

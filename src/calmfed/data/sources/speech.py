@@ -53,6 +53,10 @@ class SpeechCommands(Source):
     classes = 10
     shape = (1, BINS, 1 + RATE // HOP)
 
+    def prepare(self, folder: Path) -> None:
+        """Compute the features, if that was not done before."""
+        features(folder / ARCHIVE.name, [])
+
     def load(self, folder: Path, public: bool) -> Dataset:
         """Read the features, after computing them once."""
         keys = ["train_x", "train_y", "test_x", "test_y", *(["public_x"] if public else [])]
@@ -122,13 +126,14 @@ def choose(path: Path) -> Clips:
     lists: dict[str, set[str]] = {"testing_list.txt": set(), "validation_list.txt": set()}
     seen = set()
     words: dict[str, list[str]] = defaultdict(list)
-    for name, archive, member in members(path):
-        if name in lists:
-            text = content(path, archive, member).decode("utf-8", errors="replace")
-            lists[name] = set(text.split())
-            seen.add(name)
-        elif name.endswith(".wav") and not name.startswith("_"):
-            words[name.partition("/")[0]].append(name)
+    with Progress(f"listing {path.name}", unit="bytes", total=path.stat().st_size) as progress:
+        for name, archive, member in members(path, progress.reach):
+            if name in lists:
+                text = content(path, archive, member).decode("utf-8", errors="replace")
+                lists[name] = set(text.split())
+                seen.add(name)
+            elif name.endswith(".wav") and not name.startswith("_"):
+                words[name.partition("/")[0]].append(name)
     for name in sorted(lists.keys() - seen):
         raise DataError(f"{path} holds no {name}")
     absent = [word for word in WORDS if word not in words]
