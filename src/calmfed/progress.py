@@ -1,7 +1,6 @@
 """How far a long piece of work is: a bar on a terminal, a few plain lines elsewhere."""
 
 import time
-from types import TracebackType
 from typing import Literal, Self
 
 PLAIN_SECONDS = 10.0
@@ -118,12 +117,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -154,12 +148,7 @@ class Steps:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._progress is not None:
             self._progress.close()
 

@@ -153,7 +153,10 @@ def test_finished_cells_of_a_changed_file_are_not_told_as_if_nothing_were(tmp_pa
     write(0)
     grid, own = {"seed": [0]}, {"data": f"npz:{path}"}
     assert run(tmp_path / "s", grid, **own) == []
-    assert run(tmp_path / "s", grid, **own) == []
+    shares = []
+    study = expand("exp", {"base": {**BASE, **own}, "grid": grid}, {})
+    assert run_study(study, tmp_path / "s", on_step=lambda *share: shares.append(share))
+    assert len(set(shares)) == 1  # they are looked at again, which is no progress
     write(1)
     (failure,) = run(tmp_path / "s", grid, **own)
     assert "was begun with other samples" in failure

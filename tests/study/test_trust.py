@@ -17,7 +17,8 @@ def of(*values: float) -> NDArray[np.float64]:
 
 
 def samples(trust: NDArray[np.float64], right: NDArray[np.bool_]) -> TrustSamples:
-    return TrustSamples(trust=trust, lambda_dis=trust, g=np.ones_like(trust), right=right)
+    client = np.arange(len(trust)) % 2
+    return TrustSamples(trust, lambda_dis=trust, g=np.ones_like(trust), right=right, client=client)
 
 
 def save(path: Path, **changes: object) -> Path:
@@ -27,6 +28,7 @@ def save(path: Path, **changes: object) -> Path:
         "g": np.array([0.5, 0.2], dtype=np.float32),
         "right": np.array([True, False]),
         "label": np.array([0, 1]),
+        "client": np.array([3, 4]),
     }
     kept = {name: value for name, value in (columns | changes).items() if value is not None}
     np.savez(path, **kept)  # type: ignore[arg-type]
@@ -71,7 +73,11 @@ def test_no_samples_at_all() -> None:
 def test_factors_are_scored_apart() -> None:
     found = reliability(
         TrustSamples(
-            trust=of(0.8, 0.2), lambda_dis=of(0.3, 0.6), g=of(0.9, 0.1), right=RIGHT[[0, 2]]
+            trust=of(0.8, 0.2),
+            lambda_dis=of(0.3, 0.6),
+            g=of(0.9, 0.1),
+            right=RIGHT[[0, 2]],
+            client=np.array([0, 1]),
         )
     )
     assert (found.n, found.right) == (2, 1)
@@ -110,6 +116,7 @@ def test_runs_are_pooled() -> None:
     pooled = TrustSamples.pooled([samples(of(0.1), RIGHT[:1]), samples(of(0.2, 0.3), RIGHT[1:3])])
     assert pooled.trust.tolist() == [0.1, 0.2, 0.3]
     assert pooled.right.tolist() == [True, True, False]
+    assert pooled.client.tolist() == [0, 1, 2]  # those of another run are others
 
 
 def test_reading_what_a_run_keeps(tmp_path: Path) -> None:

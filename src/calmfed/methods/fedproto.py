@@ -44,15 +44,15 @@ class FedProto(Method):
         """All models have as many features."""
         return self.feature_size
 
-    def plan(self, round_: Round) -> Plan:
-        """One lesson a client at home, with the prototypes that are known so far."""
-        aids = (PrototypePull(PROTOTYPES, self.pull),) if round_.number > 1 else ()
-        return Plan(tuple(round_.lesson(name, name, aids=aids) for name in round_.active))
-
     def before(self, round_: Round, commons: Commons) -> None:
         """Whoever is active fetches the prototypes."""
         if round_.number > 1:
             commons.moved(commons.memory[PROTOTYPES], times=len(round_.active))
+
+    def plan(self, round_: Round) -> Plan:
+        """One lesson a client at home, with the prototypes that are known so far."""
+        aids = (PrototypePull(PROTOTYPES, self.pull),) if round_.number > 1 else ()
+        return Plan(tuple(round_.lesson(name, name, aids=aids) for name in round_.active))
 
     def after(self, round_: Round, commons: Commons) -> None:
         """Every active client tells its class means; a class nobody held keeps its prototype."""

@@ -1,6 +1,6 @@
 """What a run leaves behind, read back: figures and trained models."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,10 +44,10 @@ class _Figures:
     test_samples: int
     last: _Models
     best: _Models
-    also: dict[str, _Models]
     curve: list[_Point]
     counters: dict[str, int]
     times: dict[str, float]
+    also: dict[str, _Models] = field(default_factory=dict)
 
 
 _FIGURES: TypeAdapter[_Figures] = TypeAdapter(_Figures)

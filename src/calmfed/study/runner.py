@@ -118,7 +118,7 @@ def _run_study(
         on_cell(cell, outcomes[-1])
     open_cells = [cell for cell in open_cells if _samples(cell) not in unprepared]
     tasks = [CellTask(cell.config, cell_folder(folder, cell)) for cell in open_cells]
-    ticks = _Ticks(study, open_cells, on_step)
+    ticks = _Ticks(study, open_cells, finished, on_step)
     if jobs < 2 or len(tasks) < 2:
         for index, task in enumerate(tasks):
             outcomes.append(task.perform(partial(ticks.told, index)))
@@ -165,12 +165,17 @@ def _side_by_side(
 
 
 class _Ticks:
-    """Steps over all cells: those of finished cells count in full."""
+    """Steps over all cells: those of finished cells count in full, from the beginning."""
 
-    def __init__(self, study: Study, open_cells: list[Cell], on_step: OnStep) -> None:
+    def __init__(
+        self, study: Study, open_cells: list[Cell], finished: set[str], on_step: OnStep
+    ) -> None:
         self._total = sum(cell.config.steps() for cell in study.cells)
         self._steps = [cell.config.steps() for cell in open_cells]
-        self._done = [0] * len(open_cells)
+        self._done = [
+            steps if cell.name in finished else 0
+            for cell, steps in zip(open_cells, self._steps, strict=True)
+        ]
         self._before = self._total - sum(self._steps)
         self._on_step = on_step
         self._report()

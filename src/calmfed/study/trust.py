@@ -6,13 +6,14 @@ label; ``g`` (Eq. 8) and so ``lambda`` (Eq. 9) do, and are scored on the label t
 
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calmfed.errors import DataError
+from calmfed.study.bootstrap import Interval, auroc_interval
 
 BINS = 20
 _UNITS = (0.25, 0.1, 0.05, 0.02, 0.01)
@@ -27,12 +28,14 @@ class TrustSamples:
         lambda_dis: Of Eq. 7; equal to lambda for a rule without gates.
         g: Of Eq. 8; one for a rule without gates.
         right: Whether the target's largest entry is the label.
+        client: Whose sample it is.
     """
 
     trust: NDArray[np.float64]
     lambda_dis: NDArray[np.float64]
     g: NDArray[np.float64]
     right: NDArray[np.bool_]
+    client: NDArray[np.int64]
 
     @classmethod
     def read(cls, path: Path) -> "TrustSamples":
@@ -44,6 +47,7 @@ class TrustSamples:
                     lambda_dis=told["lambda_dis"].astype(np.float64),
                     g=told["g"].astype(np.float64),
                     right=told["right"].astype(np.bool_),
+                    client=told["client"].astype(np.int64),
                 )
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise DataError(f"{path} is damaged: {error}") from None
@@ -54,8 +58,14 @@ class TrustSamples:
 
     @classmethod
     def pooled(cls, parts: Iterable["TrustSamples"]) -> "TrustSamples":
-        """The samples of several runs as one; of at least one run."""
-        listed = list(parts)
+        """The samples of several runs as one; of at least one run.
+
+        A client of one run is nobody of another: they hold other samples.
+        """
+        listed, first = [], 0
+        for part in parts:
+            listed.append(replace(part, client=part.client + first))
+            first += int(part.client.max(initial=-1)) + 1
         return cls(
             *(np.concatenate([getattr(part, f.name) for part in listed]) for f in fields(cls))
         )
@@ -71,12 +81,14 @@ class Separation:
         median_right: Of the right targets; None where there is none.
         median_wrong: Of the wrong ones; None where there is none.
         constant: Whether all scores are one and the same, so that the AUROC is .5 by definition.
+        interval: The AUROC's 95 % interval by the bootstrap over clients; None without one.
     """
 
     auroc: float | None
     median_right: float | None
     median_wrong: float | None
     constant: bool
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -118,24 +130,30 @@ def reliability(samples: TrustSamples) -> Reliability:
     return Reliability(
         n=len(samples.right),
         right=int(samples.right.sum()),
-        trust=separation(samples.trust, samples.right),
-        lambda_dis=separation(samples.lambda_dis, samples.right),
-        g=separation(samples.g, samples.right),
+        trust=separation(samples.trust, samples.right, samples.client),
+        lambda_dis=separation(samples.lambda_dis, samples.right, samples.client),
+        g=separation(samples.g, samples.right, samples.client),
     )
 
 
-def separation(score: NDArray[np.float64], right: NDArray[np.bool_]) -> Separation:
-    """How a score [n] separates right targets from wrong ones [n].
+def separation(
+    score: NDArray[np.float64],
+    right: NDArray[np.bool_],
+    client: NDArray[np.int64] | None = None,
+) -> Separation:
+    """How a score [n] separates right targets from wrong ones [n]; surely, if clients are known.
 
     >>> separation(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True]))
-    Separation(auroc=0.875, median_right=0.65, median_wrong=0.25, constant=False)
+    Separation(auroc=0.875, median_right=0.65, median_wrong=0.25, constant=False, interval=None)
     """
     both = bool(right.any()) and not bool(right.all())
+    constant = bool(np.all(score == score[:1]))
     return Separation(
         auroc=_auroc(score, right) if both else None,
         median_right=_median(score[right]),
         median_wrong=_median(score[~right]),
-        constant=bool(np.all(score == score[:1])),
+        constant=constant,
+        interval=None if client is None or constant else auroc_interval(score, right, client),
     )
 
 
