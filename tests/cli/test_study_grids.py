@@ -9,10 +9,13 @@ import torch
 from torch import nn
 
 import calmfed as package
+from calmfed import presets
 from calmfed.errors import DataError, Interrupted, UserError
 from calmfed.simulate.lock import locked
-from calmfed.study.grid import expand, load_study
+from calmfed.study.grid import expand, load_study, read_study
+from calmfed.study.report import write_report
 from calmfed.study.runner import run_study
+from calmfed.study.selection import only
 
 BASE = {
     "clients": 3, "active": 2, "rounds": 1, "width": 0.05, "epochs": 1, "train_samples": 90,
@@ -215,3 +218,68 @@ def test_a_full_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(checkpoint, "write_json", full)
     (failure,) = run(tmp_path, {"seed": [0]})
     assert "No space left on device" in failure
+
+
+SCALED = {
+    "grid": {"method": ["local", "calm", "calm,ce=prior"], "seed": [0, 1]},
+    "base": BASE,
+    "scale": {
+        "small": {"base": {"clients": 2}},
+        "large": {"base": {"rounds": 9}, "grid": {"clients": [5, 6]}},
+    },
+}
+
+
+def test_scales_lay_over_the_base_and_add_to_the_grid() -> None:
+    small, large = expand("exp", SCALED, {}), expand("exp", SCALED, {}, "large")
+    assert (small.name, large.name) == ("exp-small", "exp-large")  # the first if none is named
+    assert {c.config.clients for c in small.cells} == {2}
+    assert len(small.cells) == 6
+    assert {(c.config.clients, c.config.rounds) for c in large.cells} == {(5, 9), (6, 9)}
+    assert len(large.cells) == 12
+    with pytest.raises(UserError, match="study exp has no scale 'lage': did you mean 'large'"):
+        expand("exp", SCALED, {}, "lage")
+    with pytest.raises(UserError, match="study exp has no scales, got 'lite'"):
+        expand("exp", {"grid": {"seed": [0]}}, {}, "lite")
+    with pytest.raises(UserError, match="study exp-odd: unknown table 'gird'"):
+        expand("exp", {**SCALED, "scale": {"odd": {"gird": {}}}}, {})
+
+
+@pytest.mark.parametrize("name", [n for n in presets.names() if presets.is_study(presets.load(n))])
+def test_every_preset_is_a_grid_at_each_of_its_scales(name: str) -> None:
+    for scale in presets.load(name).get("scale", {None: {}}):
+        study = read_study(name, scale=scale)
+        assert len(study.cells) >= 6
+        assert {"local", "uniform"} & set(study.axes["method"])
+    assert [cell.config.clients for cell in read_study("table-main").cells] == [20] * 144
+
+
+@pytest.mark.parametrize(
+    ("text", "methods"),
+    [
+        ("local", ["local"]),
+        ("calm,local", ["local", "calm"]),
+        ("calm,ce=prior,local", ["local", "calm,ce=prior"]),
+        ("calm, calm,ce=prior", ["calm", "calm,ce=prior"]),
+    ],
+)
+def test_only_takes_names_apart_that_hold_commas(text: str, methods: list[str]) -> None:
+    cells = only(expand("exp", SCALED, {}), {"method": text, "seed": "1"})
+    assert [(c.config.method, c.config.seed) for c in cells] == [(m, 1) for m in methods]
+
+
+def test_only_names_what_is_not_there() -> None:
+    study = expand("exp", SCALED, {})
+    with pytest.raises(UserError, match=r"--only methods: not in the grid .*mean 'method'"):
+        only(study, {"methods": "local"})
+    with pytest.raises(UserError, match="--only method: no 'clam' in the grid: did you mean 'calm"):
+        only(study, {"method": "local,clam"})
+
+
+def test_a_part_is_run_and_the_rest_is_a_dash_until_it_is(tmp_path: Path) -> None:
+    study = expand("exp", {"base": BASE, "grid": {"method": ["local", "uniform"], "seed": [0]}}, {})
+    run_study(study, tmp_path, cells=only(study, {"method": "uniform"}))
+    assert [row["seeds"] for row in rows(tmp_path)] == [0, 1]
+    assert "not begun" in write_report(tmp_path).read_text()
+    assert len(run_study(study, tmp_path)) == 1
+    assert [row["seeds"] for row in rows(tmp_path)] == [1, 1]

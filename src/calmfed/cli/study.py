@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calmfed.cli import tables
-from calmfed.cli.options import AsJson, Out, Set, settings_from
+from calmfed.cli.options import AsJson, Out, Set, settings_from, split_pair
 from calmfed.errors import UserError
 from calmfed.progress import Steps
 
@@ -24,6 +24,17 @@ def study(
     set_: Set = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Run seeds 0 to this many less one.")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Of a study that has several: lite or paper, say.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Run this part of the grid alone, as in method=calm,local; the rest shows as a "
+            "dash until it is run.",
+        ),
     ] = None,
     out: Out = None,
     jobs: Annotated[
@@ -41,17 +52,19 @@ def study(
     overrides = settings_from(set_, flags)
 
     from calmfed.simulate.pool import cores
-    from calmfed.study.grid import Cell, load_study, read_study
+    from calmfed.study import grid, selection
     from calmfed.study.report import write_report
     from calmfed.study.runner import CellOutcome, run_study
     from calmfed.study.summary import rows
 
-    plan = read_study(source, overrides)
-    folder = out or _folder(plan.name, overrides)
-    count = len(plan.cells)
+    plan = grid.read_study(source, overrides, scale)
+    cells = selection.only(plan, dict(split_pair("--only", pair) for pair in only or []))
+    as_it_is = overrides and plan.cells == grid.read_study(source, {}, scale).cells
+    folder = out or _folder(plan.name, {} if as_it_is else overrides)
+    count = len(cells)
     with Steps(f"{plan.name}: {count} cells") as steps:
 
-        def on_cell(cell: Cell, outcome: CellOutcome) -> None:
+        def on_cell(cell: grid.Cell, outcome: CellOutcome) -> None:
             label = ", ".join(f"{key} {value}" for key, value in cell.settings.items())
             if outcome.accuracy is None:
                 steps.say(f"{label}: failed: {outcome.failure}")
@@ -60,7 +73,7 @@ def study(
                 steps.say(f"{label}: {accuracy} % in {outcome.seconds:.0f} s")
 
         outcomes = run_study(
-            plan, folder, jobs=jobs or cores(), on_step=steps.reach, on_cell=on_cell
+            plan, folder, cells=cells, jobs=jobs or cores(), on_step=steps.reach, on_cell=on_cell
         )
     found = rows(folder)
     with Steps("writing the report") as steps:
@@ -68,7 +81,7 @@ def study(
     if as_json:
         typer.echo(json.dumps(_as_json(folder, page, found)))
     else:
-        _show(load_study(folder), found)
+        _show(grid.load_study(folder), found)
         typer.echo(f"report: {page}")
     failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
     if failures:

@@ -59,42 +59,56 @@ class Study:
 _STUDY: TypeAdapter[Study] = TypeAdapter(Study)
 
 
-def read_study(source: str, overrides: Mapping[str, Any] | None = None) -> Study:
+def read_study(
+    source: str, overrides: Mapping[str, Any] | None = None, scale: str | None = None
+) -> Study:
     """A study from a preset's name or a TOML file.
 
     Args:
         source: Either; what ends in ``.toml`` is a file.
         overrides: Settings that win over the file's; one that is an axis of the grid replaces it.
+        scale: Which of its scales, if it has any; the first if not given.
     """
     if source.endswith(".toml"):
-        return expand(Path(source).stem, read_toml(Path(source)), overrides or {})
+        return expand(Path(source).stem, read_toml(Path(source)), overrides or {}, scale)
     found = presets.load(source)
     if not presets.is_study(found):
         raise UserError(
             f"preset {source!r} is one federation: start it with `calmfed run {source}`"
         )
-    return expand(source, found, overrides or {})
+    return expand(source, found, overrides or {}, scale)
 
 
-def expand(name: str, told: Mapping[str, Any], overrides: Mapping[str, Any]) -> Study:
+def expand(
+    name: str, told: Mapping[str, Any], overrides: Mapping[str, Any], scale: str | None = None
+) -> Study:
     """Lay a study's grid out into cells, each checked before any is run.
 
     Args:
         name: Of the study.
         told: ``base``: settings that all cells share, perhaps with a ``preset`` under them;
-            ``grid``: a list of values for each key that varies.
+            ``grid``: a list of values for each key that varies; ``scale``: by name, more of both.
         overrides: See `read_study`.
+        scale: See `read_study`.
     """
-    for key in told:
-        if key not in ("summary", "base", "grid"):
-            raise UserError(
-                f"study {name}: unknown table {key!r}: {nearest(key, ['base', 'grid'])}"
-            )
-    base = with_preset(table(told.get("base", {}), "base"))
-    axes = {
-        key: values if isinstance(values, list) else [values]
-        for key, values in table(told.get("grid", {}), "grid").items()
-    }
+    _check_tables(name, told, ("summary", "base", "grid", "scale"))
+    scales = table(told.get("scale", {}), "scale")
+    base, grid = table(told.get("base", {}), "base"), table(told.get("grid", {}), "grid")
+    if scale is not None and scale not in scales:
+        raise UserError(
+            f"study {name} has no scale {scale!r}: {nearest(scale, scales)}"
+            if scales
+            else f"study {name} has no scales, got {scale!r}"
+        )
+    if scales:
+        chosen_scale = scale or next(iter(scales))
+        name = f"{name}-{chosen_scale}"
+        more = table(scales[chosen_scale], f"scale.{chosen_scale}")
+        _check_tables(name, more, ("base", "grid"))
+        base |= table(more.get("base", {}), "base")
+        grid |= table(more.get("grid", {}), "grid")
+    layers = with_preset(base)
+    axes = {key: values if isinstance(values, list) else [values] for key, values in grid.items()}
     check_keys(axes)
     for key, value in overrides.items():
         # for most keys a list can only mean that they vary
@@ -114,10 +128,17 @@ def expand(name: str, told: Mapping[str, Any], overrides: Mapping[str, Any]) -> 
     for chosen in product(*(axes[key] for key in ordered)):
         varying = dict(zip(ordered, chosen, strict=True))
         settings = {key: varying[key] for key in axes}
-        config = parse(layered(*base, shared, settings))
+        config = parse(layered(*layers, shared, settings))
         cells.append(Cell(_folder_name(settings), settings, config))
     _refuse_twins(name, cells)
     return Study(name, axes, tuple(cells))
+
+
+def _check_tables(name: str, told: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in told:
+        if key not in known:
+            tables = [table for table in known if table != "summary"]
+            raise UserError(f"study {name}: unknown table {key!r}: {nearest(key, tables)}")
 
 
 def save_study(study: Study, folder: Path) -> Study:

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,7 @@ def run_study(
     study: Study,
     folder: Path,
     *,
+    cells: tuple[Cell, ...] | None = None,
     jobs: int = 1,
     on_step: OnStep = lambda done, total: None,
     on_cell: OnCell = lambda cell, outcome: None,
@@ -83,6 +84,7 @@ def run_study(
     Args:
         study: What to run.
         folder: Where; an earlier start of the same study is gone on with.
+        cells: Which of its cells, if not all; the others stay what they are.
         jobs: Cells side by side, each in a process of its own; they change no number.
         on_step: Told how far it is.
         on_cell: Told of each cell that ends.
@@ -92,13 +94,15 @@ def run_study(
     """
     refuse_strange(folder)
     with locked(folder):
-        return _run_study(study, folder, jobs, on_step, on_cell)
+        chosen = {cell.config for cell in (study.cells if cells is None else cells)}
+        saved = save_study(study, folder)
+        part = replace(saved, cells=tuple(c for c in saved.cells if c.config in chosen))
+        return _run_study(part, folder, jobs, on_step, on_cell)
 
 
 def _run_study(
     study: Study, folder: Path, jobs: int, on_step: OnStep, on_cell: OnCell
 ) -> list[CellOutcome]:
-    study = save_study(study, folder)
     finished = {
         cell.name for cell in study.cells if (cell_folder(folder, cell) / "result.json").exists()
     }
