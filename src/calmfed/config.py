@@ -119,8 +119,6 @@ class Config:
             check_name(name)
         self.recipe()  # a method or recipe that cannot be is refused here, not in the first round
         method = self.method_setup().method
-        if method.reads_public and self.public is False:
-            raise UserError(f"method {self.method!r} reads public samples, but public is false")
         if method.one_architecture and len(set(self.models)) > 1:
             raise UserError(
                 f"method {self.method!r} needs one architecture for all clients, "

@@ -215,3 +215,18 @@ def test_a_study_goes_on_when_a_cell_fails(calmfed: Terminal) -> None:
     assert code == 2
     assert "1 of 2 cells failed" in errors.splitlines()[-1]
     assert len(list(Path("s").glob("cells/*/result.json"))) == 1
+
+
+def test_a_table_for_a_terminal_a_paper_and_a_program(calmfed: Terminal) -> None:
+    assert calmfed("run", *TINY, "--out", "r")[0] == 0
+    code, out, _ = calmfed("table", "r")
+    assert code == 0
+    assert "best checkpoint, %" in out
+    assert "Student's t" in out
+    assert calmfed("table", "r", "--format", "markdown")[1].startswith("| method | n |")
+    code, out, _ = calmfed("table", "r", "-f", "tidy", "--out", "figures.csv")
+    assert (code, out) == (0, "table: figures.csv\n")
+    assert Path("figures.csv").read_text().startswith("study,data,method,settings,seed,round")
+    code, _, errors = calmfed("table", "r", "-f", "markdwon")
+    assert code == 2
+    assert "did you mean 'markdown'?" in errors

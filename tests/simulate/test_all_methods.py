@@ -103,12 +103,12 @@ def test_servers_peaks_and_prototypes_are_measured_beside_last_and_best(data: Da
 
 
 class TestPublicSamples:
-    def test_only_who_reads_them_sets_them_aside(self) -> None:
+    def test_only_who_reads_them_sets_them_aside(self, data: Dataset) -> None:
         assert not parse({"method": "local"}).wants_public()
         assert parse({"method": "fedmd"}).wants_public()
         assert parse({"method": "local", "public": True}).wants_public()
         with pytest.raises(UserError, match="'fedmd' reads public samples, but public is false"):
-            parse({"method": "fedmd", "public": False})
+            assemble(parse({"method": "fedmd", "public": False}), data)
 
     def test_methods_of_a_study_that_sets_them_aside_share_a_partition(self) -> None:
         from calmfed import data

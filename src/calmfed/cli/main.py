@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import calmfed
-from calmfed.cli import data, listing, report, run, study
+from calmfed.cli import data, listing, report, run, study, table
 from calmfed.errors import Interrupted, UserError, from_system
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("study")(study.study)
+app.command("table")(table.table)
 app.command("report")(report.report)
 app.command("list")(listing.list_)
 app.add_typer(data.app, name="data")

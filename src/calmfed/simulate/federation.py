@@ -234,6 +234,9 @@ def _reduced(config: Config, dataset: Dataset) -> Arrays:
         rng = Stream(config.seed, "training samples").generator()
         chosen = stratified(dataset.train_y, config.train_samples, rng)
     public_x = None
+    if config.method_setup().method.reads_public and not config.wants_public():
+        # not refused as a setting: the other cells of a study's grid can be run
+        raise UserError(f"method {config.method!r} reads public samples, but public is false")
     if config.wants_public():
         check_public(dataset)
         assert dataset.public_x is not None  # noqa: S101 - for the type checker: just checked

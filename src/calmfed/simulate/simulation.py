@@ -220,6 +220,7 @@ class _Simulation:
             states = {name: getattr(c, which) for name, c in progress.clients.items()}
             predictions = evaluator.probabilities(states, lambda: self._tell(next(steps)))
             checkpoints[which] = summarise(self._federation, predictions, evaluator.labels)
+        public = self._federation.arrays.public_x
         method, also = config.method_setup().method, {}
         for which, kept in method.also(members.specs).items():
             states = {
@@ -239,6 +240,7 @@ class _Simulation:
             "identity": config.identity(),
             "headline": method.headline,
             "test_samples": len(evaluator.labels),
+            "public_samples": 0 if public is None else len(public),
             **checkpoints,
             "also": also,
             "best_round": {name: c.best_round for name, c in progress.clients.items()},

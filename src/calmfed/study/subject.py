@@ -9,7 +9,7 @@ from typing import Any
 from calmfed.config import KEYS, Config
 from calmfed.errors import DataError, UserError
 from calmfed.simulate.checkpoint import read_json
-from calmfed.simulate.record import check_partition, read_events
+from calmfed.simulate.record import Event, check_partition, read_events
 from calmfed.simulate.result import Result, load_run
 from calmfed.study import wording
 from calmfed.study.grid import Cell, load_study
@@ -49,10 +49,14 @@ class Run:
         if self.result is not None:
             return [point for point in self.result.told["curve"] if "accuracy" in point]
         points: dict[int, dict[str, Any]] = {}
-        for event in _events_so_far(self.folder / "events.jsonl"):
+        for event in self.events():
             if event.client == "":
                 points.setdefault(event.round, {"round": event.round})[event.metric] = event.value
         return [point for point in points.values() if {"accuracy", "ensemble"} <= point.keys()]
+
+    def events(self) -> list[Event]:
+        """All its events, as far as it got."""
+        return list(_events_so_far(self.folder / "events.jsonl"))
 
     @property
     def status(self) -> str:
@@ -215,7 +219,7 @@ def _distinct(found: list[Row], key: str) -> set[str]:
     return {repr(getattr(row.cells[0].config, key)) for row in found if key in KEYS}
 
 
-def _events_so_far(path: Path) -> Iterator[Any]:
+def _events_so_far(path: Path) -> Iterator[Event]:
     """The events of a run that may be writing at this moment: the last line may be half there."""
     try:
         yield from read_events(path)

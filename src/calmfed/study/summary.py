@@ -1,5 +1,6 @@
 """What a study found: cells that differ only in their seed, as mean and spread."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,9 @@ import numpy as np
 
 from calmfed.simulate.result import Result
 from calmfed.study.grid import Cell, Study, load_study
+
+VISIBLE = 0.0005
+"""The least difference of shares that a table shows."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,19 @@ class Spread:
     mean: float
     deviation: float | None
     n: int
+
+    def interval(self, level: float = 0.95) -> float | None:
+        """Half of the mean's interval by Student's t; None for a single value.
+
+        >>> round(Spread.of([1.0, 3.0]).interval(), 2)  # 12.706 * sqrt(2) / sqrt(2)
+        12.71
+        """
+        if self.deviation is None:
+            return None
+        from scipy.stats import t  # slow to import, and most callers need no interval
+
+        reach: float = t.ppf((1 + level) / 2, self.n - 1)
+        return reach * self.deviation / math.sqrt(self.n)
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
@@ -67,6 +84,14 @@ class Row:
                 value = value[key]
             values.append(float(value))
         return Spread.of(values) if values else None
+
+
+def paired(mine: Row, theirs: Row | None) -> list[float]:
+    """Headline accuracy less that of another row, for each seed that both have finished."""
+    if theirs is None:
+        return []
+    seeds = sorted(mine.results.keys() & theirs.results.keys())
+    return [mine.results[seed].accuracy - theirs.results[seed].accuracy for seed in seeds]
 
 
 def rows(folder: Path, study: Study | None = None) -> list[Row]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from calmfed.study import wording
 from calmfed.study.subject import Entry, Subject, local_of
-from calmfed.study.summary import Spread
+from calmfed.study.summary import VISIBLE, Spread, paired
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ResultRow:
     @property
     def falls_behind(self) -> bool:
         """Whether it is worse than training alone, on the mean and by a digit that is shown."""
-        return self.against_local is not None and self.against_local.mean < -_VISIBLE
+        return self.against_local is not None and self.against_local.mean < -VISIBLE
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,6 @@ class Results:
     seeds: int
 
 
-_VISIBLE = 0.0005
 _EFFORT = ("samples_studied", "teacher_passes", "bytes_moved", "refusals")
 
 
@@ -82,16 +81,9 @@ def results(subject: Subject) -> Results:
     )
 
 
-def against(entry: Entry, local: Entry | None) -> list[float]:
-    """Headline accuracy less that of training alone, for each seed that both have finished."""
-    if local is None:
-        return []
-    mine, theirs = entry.row.results, local.row.results
-    return [mine[seed].accuracy - theirs[seed].accuracy for seed in sorted(mine.keys() & theirs)]
-
-
 def _row(subject: Subject, entry: Entry) -> ResultRow:
-    differences = against(entry, local_of(subject, entry))
+    local = local_of(subject, entry)
+    differences = paired(entry.row, local.row if local else None)
     done, total = len(entry.finished), len(entry.runs)
     return ResultRow(
         label=entry.config.method,
@@ -118,7 +110,7 @@ def _finding(name: str, panel: list[Entry]) -> str:
         return f"{where}nothing is finished yet."
     top = max(known, key=lambda entry: known[entry].mean)
     alone = next((entry for entry in known if entry.config.method == "local"), None)
-    if alone is not None and known[top].mean - known[alone].mean < _VISIBLE:
+    if alone is not None and known[top].mean - known[alone].mean < VISIBLE:
         top = alone
     verb = "is highest with" if len(known) > 1 else "reaches"
     text = f"{where}“{top.label}” {verb} {_percent(known[top])} ({top.headline} checkpoint)"
