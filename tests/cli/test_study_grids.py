@@ -264,21 +264,23 @@ def test_every_preset_is_a_grid_at_each_of_its_scales(name: str) -> None:
     ],
 )
 def test_only_takes_names_apart_that_hold_commas(text: str, methods: list[str]) -> None:
-    cells = only(expand("exp", SCALED, {}), {"method": text, "seed": "1"})
+    cells = only(expand("exp", SCALED, {}), [("method", text), ("seed", "1")])
     assert [(c.config.method, c.config.seed) for c in cells] == [(m, 1) for m in methods]
 
 
 def test_only_names_what_is_not_there() -> None:
     study = expand("exp", SCALED, {})
     with pytest.raises(UserError, match=r"--only methods: not in the grid .*mean 'method'"):
-        only(study, {"methods": "local"})
+        only(study, [("methods", "local")])
     with pytest.raises(UserError, match="--only method: no 'clam' in the grid: did you mean 'calm"):
-        only(study, {"method": "local,clam"})
+        only(study, [("method", "local,clam")])
+    with pytest.raises(UserError, match="--only seed is given twice"):
+        only(study, [("seed", "0"), ("seed", "1")])
 
 
 def test_a_part_is_run_and_the_rest_is_a_dash_until_it_is(tmp_path: Path) -> None:
     study = expand("exp", {"base": BASE, "grid": {"method": ["local", "uniform"], "seed": [0]}}, {})
-    run_study(study, tmp_path, cells=only(study, {"method": "uniform"}))
+    run_study(study, tmp_path, cells=only(study, [("method", "uniform")]))
     assert [row["seeds"] for row in rows(tmp_path)] == [0, 1]
     assert "not begun" in write_report(tmp_path).read_text()
     assert len(run_study(study, tmp_path)) == 1

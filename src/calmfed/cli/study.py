@@ -58,7 +58,8 @@ def study(
     from calmfed.study.summary import rows
 
     plan = grid.read_study(source, overrides, scale)
-    cells = selection.only(plan, dict(split_pair("--only", pair) for pair in only or []))
+    wanted = [split_pair("--only", pair) for pair in only or []]
+    cells = selection.only(plan, wanted)
     as_it_is = overrides and plan.cells == grid.read_study(source, {}, scale).cells
     folder = out or _folder(plan.name, {} if as_it_is else overrides)
     count = len(cells)

@@ -18,7 +18,8 @@ def table(
         typer.Option(
             "--format",
             "-f",
-            help="text, markdown, latex, csv, or tidy: one row for each figure measured.",
+            help="text (in a file: markdown), markdown, latex, csv, or tidy: one row for each "
+            "figure measured.",
         ),
     ] = "text",
     out: Annotated[

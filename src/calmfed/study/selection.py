@@ -1,20 +1,23 @@
 """A part of a study's grid, by names."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from calmfed.errors import UserError, nearest
 from calmfed.study.grid import Cell, Study
 
 
-def only(study: Study, wanted: Mapping[str, str]) -> tuple[Cell, ...]:
+def only(study: Study, wanted: Sequence[tuple[str, str]]) -> tuple[Cell, ...]:
     """The cells of a study whose settings are among those named.
 
     Args:
         study: The study.
         wanted: For some keys of its grid, values as their names, separated by commas.
     """
-    cells = study.cells
-    for key, text in wanted.items():
+    cells, seen = study.cells, set()
+    for key, text in wanted:
+        if key in seen:
+            raise UserError(f"--only {key} is given twice: put its values behind one, with commas")
+        seen.add(key)
         if key not in study.axes:
             raise UserError(
                 f"--only {key}: not in the grid of {study.name}: {nearest(key, study.axes)}"
