@@ -109,6 +109,16 @@ def test_csv_holds_numbers_and_nothing_where_nothing_was_run() -> None:
     assert float(rows[0]["samples_studied"]) == 12345
 
 
+def test_a_dash_says_why_where_nothing_can_be_run() -> None:
+    made = table.lines(subject(data="cifar100"))
+    assert [line.impossible for line in made] == ["", "", "", "no public samples"]
+    header, rows = table.laid_out(made)
+    assert (header[-1], rows[-1][-1]) == ("why not", "no public samples")
+    assert "why not" not in table.laid_out(table.lines(subject()))[0]  # digits have some
+    assert table.lines(subject(public=False))[3].impossible == "no public samples"
+    assert table.lines(subject(data="npz:gone.npz"))[3].impossible == ""
+
+
 def test_the_reference_stands_beside_and_not_in_place() -> None:
     header, rows = table.laid_out(table.lines(subject(data="svhn", clients=20, active=10)))
     found = [dict(zip(header, row, strict=True)) for row in rows]

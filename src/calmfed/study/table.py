@@ -5,6 +5,9 @@ import io
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from calmfed import data
+from calmfed.config import Config
+from calmfed.errors import UserError
 from calmfed.study import wording
 from calmfed.study.reference import Claim, claimed
 from calmfed.study.subject import Entry, Subject
@@ -27,6 +30,7 @@ class Line:
         ensemble: Of all clients' last models.
         effort: Means of the counters by name.
         public: How many public samples were set aside.
+        impossible: Why it cannot be run at all; empty where it can.
     """
 
     label: str
@@ -40,6 +44,7 @@ class Line:
     ensemble: Spread | None
     effort: dict[str, Spread | None]
     public: int
+    impossible: str
 
     @property
     def mine(self) -> Spread | None:
@@ -82,7 +87,19 @@ def _line(subject: Subject, entry: Entry) -> Line:
         ensemble=entry.row.over_seeds("last", "ensemble"),
         effort={name: entry.row.over_seeds("counters", name) for name in EFFORT},
         public=max((told.get("public_samples", 0) for told in finished), default=0),
+        impossible="" if finished else _impossible(entry.config),
     )
+
+
+def _impossible(config: Config) -> str:
+    """Why there can be no figure, where that is known without trying."""
+    if not config.method_setup().method.reads_public:
+        return ""
+    try:
+        lacks = config.public is False or not data.source(config.data).has_public()
+    except UserError:  # the samples are not here, which says nothing
+        return ""
+    return "no public samples" if lacks else ""
 
 
 def _against(entry: Entry, rival: Entry | None) -> Spread | None:
@@ -112,6 +129,7 @@ def laid_out(table: list[Line]) -> tuple[list[str], list[list[str]]]:
         "teacher passes": _effort("teacher_passes", wording.compact),
         "moved": _effort("bytes_moved", wording.in_bytes),
         "public samples": lambda line: f"{line.public:,}" if line.public else wording.DASH,
+        "why not": lambda line: line.impossible or wording.DASH,
     }
     texts = {name: [text(line) for line in table] for name, text in columns.items()}
     kept = {name: found for name, found in texts.items() if set(found) != {wording.DASH}}
