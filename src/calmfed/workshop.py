@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from calmfed.errors import UserError
 from calmfed.models import ModelSpec
-from calmfed.models.features import listen
+from calmfed.models.features import classifier, listen
 from calmfed.snapshot import State, state_of
 
 Teacher = Callable[[Tensor], Tensor]
@@ -67,7 +67,9 @@ def try_out(spec: ModelSpec, shape: tuple[int, int, int]) -> None:
             raise TypeError("it has no parameter to learn")
         x = torch.zeros(2, *shape).contiguous(memory_format=torch.channels_last)
         with torch.no_grad():
-            _check_logits(_channels_last(model).eval()(x), spec.classes)
+            answer = _check_logits(_channels_last(model).eval()(x), spec.classes)
+            if spec.features is not None:
+                _check_classifier(model, x, answer)
         with torch.random.fork_rng(devices=[]):  # dropout draws in training
             logits = _check_logits(model.train()(x), spec.classes)
         loss = F.cross_entropy(logits.float(), torch.zeros(2, dtype=torch.long))
@@ -95,6 +97,15 @@ def _check_logits(answer: object, classes: int) -> Tensor:
     if not torch.isfinite(answer).all():
         raise TypeError("new, it already answers with NaN or infinity")
     return answer
+
+
+def _check_classifier(model: nn.Module, x: Tensor, logits: Tensor) -> None:
+    """Raise a `TypeError` if logits are not what the last linear layer makes of features."""
+    heard, stop = listen(model)
+    model(x)
+    stop()
+    if not heard or not torch.equal(classifier(model)(heard[0]), logits):
+        raise TypeError("it has no last linear layer that makes its logits, as prototypes need")
 
 
 def _channels_last(model: nn.Module) -> nn.Module:

@@ -268,6 +268,12 @@ def test_only_takes_names_apart_that_hold_commas(text: str, methods: list[str]) 
     assert [(c.config.method, c.config.seed) for c in cells] == [(m, 1) for m in methods]
 
 
+def test_only_takes_values_as_they_are_written() -> None:
+    study = expand("exp", {"grid": {"public": [True, False], "lr": [0.1, 1]}}, {})
+    (cell,) = only(study, [("public", "true"), ("lr", "0.1")])
+    assert (cell.config.public, cell.config.lr) == (True, 0.1)
+
+
 def test_only_names_what_is_not_there() -> None:
     study = expand("exp", SCALED, {})
     with pytest.raises(UserError, match=r"--only methods: not in the grid .*mean 'method'"):

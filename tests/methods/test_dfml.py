@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from hand import PLAIN, SPEC, Hand, held, inputs, round_of, weights
 
 from calmfed.data.views import lay_out
 from calmfed.joint.mutual import mutual_divergences, study_together
@@ -12,6 +11,7 @@ from calmfed.methods import set_up
 from calmfed.methods.dfml import DFML, Phase, phase
 from calmfed.snapshot import State, encode
 from calmfed.workshop import new_model
+from hand import PLAIN, SPEC, Hand, held, inputs, round_of, weights
 
 ZERO = weights((0, 0), (0, 0))
 SURE = weights((math.log(3), 0), (0, 0))
@@ -61,6 +61,13 @@ def test_a_step_by_hand() -> None:
     first, second = together(0.5, ZERO, SURE)
     assert first == [[pytest.approx(0.0375), 0], [pytest.approx(-0.0375), 0]]
     assert second == [[pytest.approx(math.log(3)), 0], [pytest.approx(0, abs=1e-7), 0]]
+
+
+def test_one_that_diverged_does_not_take_the_others_with_it() -> None:
+    """They learn as if it were not there; alone with it, from labels."""
+    lost = weights((math.nan, 0), (0, 0))
+    assert together(0.5, ZERO, lost)[0] == together(0.5, ZERO)[0]
+    assert together(0.5, ZERO, SURE, lost)[:2] == together(0.5, ZERO, SURE)
 
 
 def test_without_the_others_it_is_training_alone() -> None:

@@ -82,7 +82,10 @@ class TestFedMD:
         assert agreed["target"].tolist() == [[2.5, 0], [0, 4]]
         assert agreed["index"].tolist() == [0, 1]
         assert commons.passes == 4
-        up, down = len(encode({"said": agreed["target"]})), len(encode(agreed))
+        up, down = (
+            len(encode({"said": agreed["target"]})),
+            len(encode({"target": agreed["target"]})),
+        )
         assert commons.bytes_moved == 2 * (up + down)
 
     def test_with_kl_it_is_the_softened_mean(self) -> None:
@@ -147,6 +150,7 @@ class TestMSFKDStyle:
         set_up("msfkd").method.before(round_of("a"), commons)
         agreed = commons.memory["agreed"]
         assert agreed["index"].tolist() == [1]
+        assert commons.passes == 2 + 2  # public samples, and its own for the recall
         assert agreed["target"][0].tolist() == pytest.approx(torch.tensor([9.0, 0]).softmax(0))
 
     def test_a_single_sample_is_left_out(self) -> None:
@@ -167,6 +171,12 @@ class TestFedDF:
         rng = np.random.default_rng(0)
         assert distil(model, x, target, rng, steps=1, batch=9, lr=0.1) == 2
         torch.testing.assert_close(weight(model), torch.tensor([[0.1, 0], [-0.1, 0]]))
+
+    def test_a_single_sample_is_left_out(self) -> None:
+        model = new_model(SPEC, A)
+        one = (inputs((1, 0)), torch.tensor([[1.0, 0]]), np.random.default_rng(0))
+        assert distil(model, *one, steps=1, batch=9, lr=0.1) == 0
+        assert weight(model).equal(A["1.weight"])
 
     def test_the_server_fuses_and_sends(self) -> None:
         """The mean of A (1 sample) and B (2 samples), then a step of .1 towards both's opinion.

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor, nn
 
 import calmfed
 from calmfed.config import parse
@@ -139,9 +140,36 @@ def test_one_architecture_is_asked_for_where_it_is_needed() -> None:
         parse({"method": "fedavg"})
 
 
-def test_a_model_without_a_linear_layer_has_no_prototypes(data: Dataset) -> None:
-    from torch import nn
+class Aside(nn.Module):
+    """Its last linear layer does not make its logits."""
 
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(64 * channels, classes)
+        self.unused = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(x.flatten(1))
+        return logits
+
+
+def test_a_model_whose_last_linear_layer_is_not_its_classifier_has_no_prototypes(
+    data: Dataset,
+) -> None:
+    calmfed.register_model("aside")(lambda channels, classes, width: Aside(channels, classes))
+    with pytest.raises(UserError, match="model 'aside' cannot .*last linear layer that makes"):
+        calmfed.run(dataset=data, **settings("fedproto", models=("aside",)))
+    assert calmfed.run(dataset=data, **settings("local", models=("aside",))).last > 0
+
+
+def test_every_active_client_is_a_step(data: Dataset) -> None:
+    """Also where they all train together in one place."""
+    steps = []
+    calmfed.run(dataset=data, on_progress=lambda d, t, n: steps.append(d), **settings("dfml"))
+    assert set(range(10)) <= set(steps)
+
+
+def test_a_model_without_a_linear_layer_has_no_prototypes(data: Dataset) -> None:
     calmfed.register_model("all_conv")(
         lambda channels, classes, width: nn.Sequential(
             nn.Conv2d(channels, classes, 8), nn.Flatten()

@@ -408,7 +408,8 @@ class TestRefusals:
             ("best", 5, "best"),
             ("headline", "foo", "headline"),
             ("curve", [1], "curve.0"),
-            ("counters", {"lessons": "many"}, "counters.lessons"),
+            ("counters", {}, "counters.samples_studied"),
+            ("counters", {"samples_studied": "many"}, "counters.samples_studied"),
         ],
     )
     def test_damage_inside_a_result_is_named(

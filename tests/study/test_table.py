@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,24 @@ def test_the_reference_stands_beside_and_not_in_place() -> None:
     assert found[0]["reference, %"] == "–"  # noqa: RUF001 - it has no row for training alone
 
 
+def test_a_method_is_no_rival_of_itself_under_other_settings() -> None:
+    """One method alone, two learning rates: they share a panel, and nobody trains beside them."""
+    told = subject()
+    (local, *_) = told.entries
+    both = Subject("exp", True, ("method", "lr"), (local, replace(local, label="lr 0.1")))
+    assert [line.against["local"] for line in table.lines(both)] == [None, None]
+
+
+def test_a_study_of_skew_stands_beside_the_reference_s_study_of_skew() -> None:
+    """Which has 100 clients throughout; at our 20 the .3 alone could be of 50."""
+    mild, strong = (subject(data="cifar10", clients=20, active=10, **a) for a in ({}, {
+        "dirichlet_alpha": 0.1
+    }))  # fmt: skip
+    calm = (mild.entries[1], strong.entries[1])
+    both = Subject("exp", True, ("method", "dirichlet_alpha"), calm)
+    assert [line.claim for line in table.lines(both)] == [Claim(0.3189, 100), Claim(0.2621, 100)]
+
+
 @pytest.mark.parametrize(
     ("settings", "claim"),
     [
@@ -146,6 +165,7 @@ def test_the_reference_stands_beside_and_not_in_place() -> None:
         ({"data": "cifar10", "method": "calm,tau=0.2"}, None),
         ({"data": "cifar10", "method": "local"}, None),
         ({"data": "digits", "method": "calm"}, None),
+        ({"data": "svhn", "method": "calm", "ce": "prior"}, None),
     ],
 )
 def test_claims_are_of_the_very_method_data_and_skew(

@@ -127,7 +127,8 @@ def invent(
     maker.zero_grad()
     learner.zero_grad()
     passes = how.steps * how.generator_batch
-    return 2 * passes, len(teachers) * passes  # generator and student study
+    # the generator studies, and the student twice: once it only shows the generator the way
+    return 3 * passes, len(teachers) * passes
 
 
 def draw(generator: Generator, count: int) -> Tensor:

@@ -58,13 +58,19 @@ def study_together(
 def mutual_divergences(log_p: Sequence[Tensor], sizes: Sequence[int]) -> list[Tensor]:
     """For each n, ``sum_{m != n} w_m KL(p_m || p_n)``, the mean over the batch.
 
+    One whose predictions are not finite has nothing to say: the others learn from the rest.
+
     Args:
         log_p: Logarithms of each one's predictions, [B, C]; at least two.
         sizes: What the weights are in proportion to.
     """
+    sound = [m for m, said in enumerate(log_p) if bool(torch.isfinite(said).all())]
     found = []
     for n, own in enumerate(log_p):
-        others = [m for m in range(len(log_p)) if m != n]
+        others = [m for m in sound if m != n]
+        if not others:
+            found.append(own.new_zeros(()))
+            continue
         whole = sum(sizes[m] for m in others)
         parts = [
             sizes[m] / whole * F.kl_div(own, log_p[m].detach(), reduction="none", log_target=True)

@@ -56,7 +56,7 @@ class FedMD(Method):
             mean = torch.stack(list(said.values())).mean(dim=0)
             target = mean if self.loss == "l1" else (mean / self.temperature).softmax(dim=1)
             agreed = {"target": target, "index": torch.arange(len(target))}
-        commons.moved(agreed, times=len(round_.active))
+        commons.moved({"target": agreed["target"]}, times=len(round_.active))
         commons.memory[AGREED] = agreed
 
     def plan(self, round_: Round) -> Plan:

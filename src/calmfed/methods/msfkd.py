@@ -50,6 +50,7 @@ class MSFKDStyle(Method):
             own = commons.validation(name)
             q.append((logits / self.temperature).softmax(dim=1))
             recalls.append(recall(commons.predict(name, own.x), own))
+            commons.passed(len(own))
             commons.moved({"said": q[-1], "recall": recalls[-1]})
         agreed = nothing(round_.classes)
         if q:

@@ -19,7 +19,10 @@ def with_features(model: nn.Module, size: int) -> nn.Module:
     """Let a model have so many features, by a linear projection before its classifier."""
     name = _last_linear(model)
     old = classifier(model)
-    new = nn.Sequential(nn.Linear(old.in_features, size), nn.Linear(size, old.out_features))
+    new = nn.Sequential(
+        nn.Linear(old.in_features, size),
+        nn.Linear(size, old.out_features, bias=old.bias is not None),
+    )
     if not name:
         return new
     parent, _, child = name.rpartition(".")

@@ -84,7 +84,9 @@ class RoundCommons:
         """What a client's model sees in its own samples, [n, F]; its passes are counted."""
         model = self.student(self._venue.federation.members.specs[client], self.state(client))
         self._counters.teacher_passes += len(x)
-        return features_of(model.eval(), x, self._venue.federation.config.teacher_batch)
+        found = features_of(model.eval(), x, self._venue.federation.config.teacher_batch)
+        self._counters.unheard += not bool(torch.isfinite(found).all())
+        return found
 
     def validation(self, client: str) -> Samples:
         """A client's validation split."""

@@ -15,6 +15,25 @@ from calmfed.simulate.record import Event, check_partition, read_events
 
 
 @dataclass(frozen=True)
+class _Client:
+    """Figures of one client's model."""
+
+    accuracy: float
+    own_mix: float
+    per_class: list[float | None]
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """Of the counters, those that tables show."""
+
+    samples_studied: int
+    teacher_passes: int
+    bytes_moved: int
+    refusals: int
+
+
+@dataclass(frozen=True)
 class _Models:
     """Figures of one checkpoint of all clients."""
 
@@ -23,7 +42,7 @@ class _Models:
     own_mix: float
     per_architecture: dict[str, float]
     per_class: list[float | None]
-    clients: dict[str, Any]
+    clients: dict[str, _Client]
 
 
 @dataclass(frozen=True)
@@ -45,7 +64,7 @@ class _Figures:
     last: _Models
     best: _Models
     curve: list[_Point]
-    counters: dict[str, int]
+    counters: _Effort
     times: dict[str, float]
     also: dict[str, _Models] = field(default_factory=dict)
 

@@ -86,6 +86,8 @@ class Rounds:
         self._merge(plan.merges, clients, commons)
         counters.bytes_moved += bytes_moved(plan, {n: ref.nbytes for n, ref in frozen.items()})
         self._method.after(round_, commons)
+        for _ in range(len(active) - len(plan.lessons)):  # a joint phase took their place
+            done()
         for name in active:
             _check(commons, name, number, clients[name])
         progress.round = number

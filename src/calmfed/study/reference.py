@@ -54,14 +54,18 @@ class Claim:
     clients: int
 
 
-def claimed(config: Config) -> Claim | None:
+def claimed(config: Config, likely: int = 50) -> Claim | None:
     """What the reference reports for a configuration's method, data and skew; None for nothing.
 
-    At other numbers of clients than its 50 and 100 it is the figure for 50, where there is one.
+    Args:
+        config: The configuration.
+        likely: Of 50 or 100 clients, where the configuration has another number.
     """
     if config.data not in DATA or config.partition != "dirichlet":
         return None
-    clients = 100 if config.clients == 100 else 50
+    if config.ce not in (None, "plain"):
+        return None
+    clients = config.clients if config.clients in _MAIN else likely
     if config.dirichlet_alpha != 0.3:
         clients = 100
         found = _SKEW.get(config.method, {}).get(config.dirichlet_alpha)

@@ -1,6 +1,7 @@
 """A part of a study's grid, by names."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from calmfed.errors import UserError, nearest
 from calmfed.study.grid import Cell, Study
@@ -22,10 +23,15 @@ def only(study: Study, wanted: Sequence[tuple[str, str]]) -> tuple[Cell, ...]:
             raise UserError(
                 f"--only {key}: not in the grid of {study.name}: {nearest(key, study.axes)}"
             )
-        known = {str(value): value for value in study.axes[key]}
+        known = {_name(value): value for value in study.axes[key]}
         values = [known[name] for name in _taken_apart(key, text, list(known))]
         cells = tuple(cell for cell in cells if cell.settings[key] in values)
     return cells
+
+
+def _name(value: Any) -> str:
+    """A value as TOML and ``--set`` write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _taken_apart(key: str, text: str, known: list[str]) -> list[str]:

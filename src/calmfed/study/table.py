@@ -65,11 +65,18 @@ EFFORT = ("samples_studied", "teacher_passes", "bytes_moved")
 
 def lines(subject: Subject) -> list[Line]:
     """The table of a subject, in the order of its grid."""
-    return [_line(subject, entry) for entry in subject.entries]
+    # where the reference varies the skew it has 100 clients; at our lite scale either may be meant
+    likely = 100 if len(subject.values("dirichlet_alpha")) > 1 else 50
+    return [_line(subject, entry, likely) for entry in subject.entries]
 
 
-def _line(subject: Subject, entry: Entry) -> Line:
-    rivals = {e.config.method: e for e in subject.panels[entry.panel] if e is not entry}
+def _line(subject: Subject, entry: Entry, likely: int) -> Line:
+    # in a panel of one method alone its settings are compared, and nobody is a rival
+    rivals = {
+        e.config.method: e
+        for e in subject.panels[entry.panel]
+        if e.config.method != entry.config.method
+    }
     finished = [run.result.told for run in entry.finished if run.result is not None]
     return Line(
         label=entry.config.method,
@@ -83,7 +90,7 @@ def _line(subject: Subject, entry: Entry) -> Line:
         headline=entry.headline,
         accuracy={which: entry.row.over_seeds(which, "accuracy") for which in CHECKPOINTS},
         against={rival: _against(entry, rivals.get(rival)) for rival in RIVALS},
-        claim=claimed(entry.config),
+        claim=claimed(entry.config, likely),
         ensemble=entry.row.over_seeds("last", "ensemble"),
         effort={name: entry.row.over_seeds("counters", name) for name in EFFORT},
         public=max((told.get("public_samples", 0) for told in finished), default=0),
