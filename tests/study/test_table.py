@@ -140,9 +140,8 @@ def test_a_method_is_no_rival_of_itself_under_other_settings() -> None:
 
 def test_a_study_of_skew_stands_beside_the_reference_s_study_of_skew() -> None:
     """Which has 100 clients throughout; at our 20 the .3 alone could be of 50."""
-    mild, strong = (subject(data="cifar10", clients=20, active=10, **a) for a in ({}, {
-        "dirichlet_alpha": 0.1
-    }))  # fmt: skip
+    shared: dict[str, Any] = {"data": "cifar10", "clients": 20, "active": 10}
+    mild, strong = subject(**shared), subject(**shared, dirichlet_alpha=0.1)
     calm = (mild.entries[1], strong.entries[1])
     both = Subject("exp", True, ("method", "dirichlet_alpha"), calm)
     assert [line.claim for line in table.lines(both)] == [Claim(0.3189, 100), Claim(0.2621, 100)]
