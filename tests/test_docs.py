@@ -29,8 +29,9 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
 def test_every_method_is_documented() -> None:
     text = (ROOT / "docs/reference/methods.md").read_text(encoding="utf-8")
-    for name in methods():
-        assert f"`{name}`" in text or name.startswith(("loudest", "pairs"))
+    for name, method in methods().items():
+        # other tests of this process may have registered methods of their own
+        assert f"`{name}`" in text or not method.__module__.startswith("calmfed.")
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=str)
