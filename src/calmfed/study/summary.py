@@ -39,7 +39,7 @@ class Spread:
             return None
         from scipy.stats import t  # slow to import, and most callers need no interval
 
-        reach: float = t.ppf((1 + level) / 2, self.n - 1)
+        reach = float(t.ppf((1 + level) / 2, self.n - 1))
         return reach * self.deviation / math.sqrt(self.n)
 
     @classmethod
