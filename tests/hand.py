@@ -74,7 +74,7 @@ class Hand:
     def state(self, client: str) -> State:
         return self.states[client]
 
-    def student(self, spec: ModelSpec, state: State) -> nn.Module:
+    def model(self, spec: ModelSpec, state: State) -> nn.Module:
         return new_model(spec, state)
 
     def initial(self, spec: ModelSpec) -> State:

@@ -1,7 +1,7 @@
 """A lesson: whose model studies, on whose samples, judged by which teachers; and carrying it out.
 
-`carry_out` is *view -> judge -> study*. It is the only place where a model is trained, in the
-simulator and in the node alike.
+`carry_out` is *view -> judge -> study*: the one way in which a client's model is trained, in the
+simulator and in the node alike. What a server or a group trains besides is in `calmfed.joint`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

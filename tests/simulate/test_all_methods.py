@@ -50,11 +50,12 @@ def test_stopped_in_any_round_and_in_worker_processes_it_is_the_same(
 ) -> None:
     """What a method remembers is as safe as the clients' models."""
     whole = calmfed.run(dataset=data, directory=tmp_path / "whole", **settings(name))
-    rounds = []
+    told = []
 
     def stop(done: int, total: int, note: str) -> None:
-        rounds.append(done)
-        if len(rounds) in (4, 8):
+        """In the second round, and after a start from the first one in the third."""
+        told.append(done)
+        if len(told) in (6, 12):
             raise Stop
 
     processes = 2 if name in ("fedmd", "fedproto", "fedgd") else 1  # handouts go to workers too
@@ -69,9 +70,10 @@ def test_stopped_in_any_round_and_in_worker_processes_it_is_the_same(
             )
         except calmfed.errors.Interrupted:
             continue
+    assert [told[0], told[6], told[12]] == [0, 3, 6]  # where each start found the run
     assert without_times(result.told) == without_times(whole.told)
-    trees = [(tmp_path / kept / "events.jsonl").read_bytes() for kept in ("whole", "stopped")]
-    assert trees[0] == trees[1]
+    events = [(tmp_path / kept / "events.jsonl").read_bytes() for kept in ("whole", "stopped")]
+    assert events[0] == events[1]
 
 
 @each_method

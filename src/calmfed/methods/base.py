@@ -141,8 +141,8 @@ class Commons(Protocol):
         """The model that a server starts from."""
         ...
 
-    def student(self, spec: ModelSpec, state: State) -> nn.Module:
-        """A new model in this state, to be trained."""
+    def model(self, spec: ModelSpec, state: State) -> nn.Module:
+        """A new model in this state, to be trained or asked."""
         ...
 
     def bring_home(self, client: str, state: State, *, at_home: bool) -> None:

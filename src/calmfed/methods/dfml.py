@@ -67,7 +67,7 @@ class DFML(Method):
         """The models travel to the aggregator, train together and go home."""
         host, now = self.aggregator(round_), phase(round_.number, self.share_max)
         samples, stream = commons.samples(host), round_.stream("mutual", host)
-        students = [commons.student(round_.specs[n], commons.state(n)) for n in round_.active]
+        students = [commons.model(round_.specs[n], commons.state(n)) for n in round_.active]
         height, width = samples.x.shape[2:]
         view = lay_out(
             len(samples),

@@ -66,7 +66,7 @@ class FedDF(Method):
             equals = [name for name in round_.active if round_.specs[name] == spec]
             states = [commons.state(name) for name in equals]
             mean = average(states, [commons.held(name) for name in equals])
-            student = commons.student(spec, mean)
+            student = commons.model(spec, mean)
             if target is not None:
                 self._distil(student, target, round_.stream("server", spec.name), commons)
             commons.memory[server(spec)] = state_of(student)

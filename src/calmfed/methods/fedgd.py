@@ -57,7 +57,7 @@ class FedGDStyle(Invention, Method):
             if GENERATOR in commons.memory:
                 generator.load_state_dict(commons.memory[GENERATOR])
             sound = commons.score(round_.active, draw(generator, self.samples))
-            teachers = [commons.student(round_.specs[n], commons.state(n)).eval() for n in sound]
+            teachers = [commons.model(round_.specs[n], commons.state(n)).eval() for n in sound]
             material = None
             if teachers:
                 material = self._invented(generator, teachers, round_, commons)
@@ -79,7 +79,7 @@ class FedGDStyle(Invention, Method):
         )
         spec = round_.specs[smallest]
         kept = f"{STUDENT}/{spec.name}"
-        student = commons.student(spec, commons.memory.get(kept) or commons.initial(spec))
+        student = commons.model(spec, commons.memory.get(kept) or commons.initial(spec))
         studied, passes = invent(generator, student, teachers, self, round_.recipe.lr)
         x = draw(generator, self.samples)
         with torch.no_grad():

@@ -82,7 +82,7 @@ class RoundCommons:
 
     def features(self, client: str, x: Tensor) -> Tensor:
         """What a client's model sees in its own samples, [n, F]; its passes are counted."""
-        model = self.student(self._venue.federation.members.specs[client], self.state(client))
+        model = self.model(self._venue.federation.members.specs[client], self.state(client))
         self._counters.teacher_passes += len(x)
         found = features_of(model.eval(), x, self._venue.federation.config.teacher_batch)
         self._counters.unheard += not bool(torch.isfinite(found).all())
@@ -120,8 +120,8 @@ class RoundCommons:
         with stream.torch_generator():
             return state_of(spec.build())
 
-    def student(self, spec: ModelSpec, state: State) -> nn.Module:
-        """A new model in this state, to be trained."""
+    def model(self, spec: ModelSpec, state: State) -> nn.Module:
+        """A new model in this state, to be trained or asked."""
         return new_model(spec, state)
 
     def bring_home(self, client: str, state: State, *, at_home: bool) -> None:

@@ -221,24 +221,13 @@ class _Simulation:
             predictions = evaluator.probabilities(states, lambda: self._tell(next(steps)))
             checkpoints[which] = summarise(self._federation, predictions, evaluator.labels)
         public = self._federation.arrays.public_x
-        method, also = config.method_setup().method, {}
-        for which, kept in method.also(members.specs).items():
-            states = {
-                name: progress.memory.get(kept.get(name, ""), c.last)
-                for name, c in progress.clients.items()
-            }
-            predictions = evaluator.probabilities(states)
-            also[which] = summarise(self._federation, predictions, evaluator.labels)
-        if (near := progress.memory.get(method.prototypes or "")) is not None:
-            states = {name: c.last for name, c in progress.clients.items()}
-            predictions = evaluator.probabilities(states, prototypes=near)
-            also["prototypes"] = summarise(self._federation, predictions, evaluator.labels)
+        also = self._also(progress, evaluator)
         self._tell(self._config.steps())
         progress.seconds["evaluation"] += time.perf_counter() - began
         return {
             "config": asdict(config),
             "identity": config.identity(),
-            "headline": method.headline,
+            "headline": config.method_setup().method.headline,
             "test_samples": len(evaluator.labels),
             "public_samples": 0 if public is None else len(public),
             **checkpoints,
@@ -249,6 +238,22 @@ class _Simulation:
             "counters": asdict(progress.counters),
             "times": progress.seconds,
         }
+
+    def _also(self, progress: Progress, evaluator: Evaluator) -> dict[str, Any]:
+        """What a method keeps beside last and best: servers' models, peaks, prototypes."""
+        method, clients, found = self._config.method_setup().method, progress.clients, {}
+        for which, kept in method.also(self._federation.members.specs).items():
+            states = {
+                name: progress.memory.get(kept.get(name, ""), client.last)
+                for name, client in clients.items()
+            }
+            predictions = evaluator.probabilities(states)
+            found[which] = summarise(self._federation, predictions, evaluator.labels)
+        if (near := progress.memory.get(method.prototypes or "")) is not None:
+            states = {name: client.last for name, client in clients.items()}
+            predictions = evaluator.probabilities(states, prototypes=near)
+            found["prototypes"] = summarise(self._federation, predictions, evaluator.labels)
+        return found
 
     def _tell(self, step: int) -> None:
         if self._on_progress is not None:
